@@ -1,7 +1,7 @@
 """What the tests share: messages, a server as a subprocess, a server that follows a script.
 
-- `modern(method, params, id)` and `legacy(method, params, id)` build requests, `initialize(version)`
-  builds the handshake's; `META` is the `_meta` a modern request needs.
+- `modern(method, params, id)` and `legacy(method, params, id)` build requests, and
+  `initialize(version)` builds the handshake's; `META` is the `_meta` a modern request needs.
 - `Stdio(command)` starts a server, writes lines and reads messages, each within a deadline. It
   keeps everything in `sent` and `received`, and every line the server writes is checked against
   the official wire types on the way (`wire.py`). Leaving the `with` block ends the process.
