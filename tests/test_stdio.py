@@ -1,0 +1,536 @@
+"""The stdio binding: framing, a private wire, slow tools, cancellation, and every way to end."""
+
+import contextlib
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support import (
+    LEGACY,
+    META,
+    Stdio,
+    cancelled,
+    initialize,
+    legacy,
+    modern,
+    notification,
+    server_file,
+    until,
+)
+
+TOOLS = [sys.executable, str(Path(__file__).parent / "stubs" / "tools_server.py")]
+
+
+def call(name, id=1, **arguments):
+    return modern("tools/call", {"name": name, "arguments": arguments}, id)
+
+
+def line(message):
+    return json.dumps(message, ensure_ascii=False).encode() + b"\n"
+
+
+def text_of(reply):
+    return reply["result"]["content"][0]["text"]
+
+
+def ends_quietly(server, code=0):
+    """The server ends by itself, with this exit code and nothing to say about it."""
+    return (server.wait(), server.stderr) == (code, "")
+
+
+# Framing
+
+
+@pytest.mark.req("S-STDIO-01")
+def test_two_requests_in_one_write_are_both_answered():
+    with Stdio(TOOLS) as server:
+        server.send(call("echo", 1, text="one"), call("echo", 2, text="two"))
+        replies = {reply["id"]: text_of(reply) for reply in (server.read(), server.read())}
+        assert replies == {1: "one", 2: "two"}
+
+
+@pytest.mark.req("S-STDIO-01")
+def test_one_request_in_many_writes_is_answered_once():
+    data = line(call("echo", text="Gerät ✓ 世界"))
+    with Stdio(TOOLS) as server:
+        for start in range(0, len(data), 7):
+            server.send_raw(data[start : start + 7])
+        server.close_stdin()
+        assert [text_of(reply) for reply in server.read_all()] == ["Gerät ✓ 世界"]
+
+
+@pytest.mark.req("S-STDIO-02")
+@pytest.mark.parametrize("text", ["a\nb", "a\r\nb", "a\rb", "a\u2028b", "a\u2029b\x85c\x1ed"])
+def test_a_reply_with_line_breaks_in_it_is_one_line(text):
+    with Stdio(TOOLS) as server:
+        assert text_of(server.ask(call("echo", text=text))) == text
+        server.close_stdin()
+        assert server.read() is None
+        assert len(server.raw) == 1
+        assert server.raw[0].endswith(b"\n")
+        assert b"\r" not in server.raw[0]
+
+
+@pytest.mark.req("S-STDIO-05")
+def test_a_hundred_calls_at_once_give_a_hundred_whole_lines():
+    texts = {number: f"{number} " * 5000 for number in range(100)}
+    with Stdio(TOOLS) as server:
+        server.send(*(call("echo", number, text=text) for number, text in texts.items()))
+        replies = [server.read() for _ in texts]
+        assert {reply["id"]: text_of(reply) for reply in replies} == texts
+
+
+@pytest.mark.req("S-STDIO-05")
+def test_a_reply_leaves_at_once_and_does_not_wait_for_the_next_request():
+    with Stdio(TOOLS) as server:
+        for number in range(20):
+            assert text_of(server.ask(call("echo", number, text="now"))) == "now"
+
+
+BAD_LINES = [
+    (b"garbage\n", -32700),
+    (b'{"jsonrpc":"2.0","id":1,\n', -32700),
+    (b'{"jsonrpc":"2.0","id":1,"method":"x\xff"}\n', -32700),
+    (b'{"jsonrpc":"2.0","id":' + b"9" * 5000 + b',"method":"ping"}\n', -32700),
+    (b"[" * 100_000 + b"\n", -32700),
+    (b'{"jsonrpc":"2.0","id":1,"method":"ping","x":NaN}\n', -32700),
+    (b"[]\n", -32600),
+    (b"5\n", -32600),
+    (b"null\n", -32600),
+]
+
+
+@pytest.mark.req("S-STDIO-08")
+@pytest.mark.parametrize(("bad", "code"), BAD_LINES)
+def test_a_bad_line_is_answered_and_the_next_request_is_served(bad, code):
+    with Stdio(TOOLS) as server:
+        server.send_raw(bad)
+        reply = server.read()
+        assert (reply["error"]["code"], "id" in reply) == (code, False)
+        assert text_of(server.ask(call("echo", text="still here"))) == "still here"
+
+
+IGNORED = [b"\n", b"\r\n", b"   \n", b"\t\r\n", b"\n\n\n"]
+
+
+@pytest.mark.req("S-STDIO-09")
+@pytest.mark.parametrize("blank", IGNORED)
+def test_a_blank_line_gets_no_answer(blank):
+    with Stdio(TOOLS) as server:
+        server.send_raw(blank + line(call("echo", text="a")) + blank)
+        server.close_stdin()
+        assert [text_of(reply) for reply in server.read_all()] == ["a"]
+
+
+@pytest.mark.req("S-STDIO-09")
+def test_lines_may_end_in_carriage_return_and_newline():
+    with Stdio(TOOLS) as server:
+        for number in (1, 2):
+            server.send_raw(line(call("echo", number, text="a")).replace(b"\n", b"\r\n"))
+        server.close_stdin()
+        assert sorted(reply["id"] for reply in server.read_all()) == [1, 2]
+
+
+@pytest.mark.req("S-STDIO-09")
+def test_a_last_line_without_a_newline_is_served():
+    with Stdio(TOOLS) as server:
+        server.send_raw(line(call("echo", text="last")).rstrip())
+        server.close_stdin()
+        assert [text_of(reply) for reply in server.read_all()] == ["last"]
+        assert ends_quietly(server)
+
+
+def test_a_byte_order_mark_before_the_first_line_is_skipped():
+    with Stdio(TOOLS) as server:
+        server.send_raw(b"\xef\xbb\xbf" + line(initialize()))
+        assert server.read()["result"]["protocolVersion"] == LEGACY
+
+
+LOCALES = [
+    {"LC_ALL": "C", "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"},
+    {"LC_ALL": "C", "PYTHONIOENCODING": "cp1252", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+]
+
+
+@pytest.mark.req("S-STDIO-10")
+@pytest.mark.parametrize("env", LOCALES)
+def test_the_wire_is_utf_8_whatever_the_locale(env):
+    with Stdio(TOOLS, env=env) as server:
+        server.send_raw(line(call("echo", text="Gerät ✓ 世界 😀")))
+        assert text_of(server.read()) == "Gerät ✓ 世界 😀"
+
+
+@pytest.mark.req("S-STDIO-12")
+def test_a_request_carries_its_version_and_capabilities_itself():
+    with Stdio(TOOLS) as server:
+        reply = server.ask(
+            {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": META}}
+        )
+        assert [tool["name"] for tool in reply["result"]["tools"]] == [
+            "echo",
+            "add",
+            "rep",
+            "sleep",
+            "boom",
+        ]
+
+
+@pytest.mark.req("S-STDIO-13")
+@pytest.mark.parametrize("megabytes", [4, 16])
+def test_a_large_message_works_both_ways(megabytes):
+    text = "0123456789abcde\n" * (megabytes << 16)
+    with Stdio(TOOLS) as server:
+        assert text_of(server.ask(call("echo", text=text))) == text
+
+
+# The private wire
+
+
+POLLUTER = """
+    import ctypes, logging, os, subprocess, sys
+    logging.basicConfig(stream=sys.stdout, level="INFO")
+    early = sys.stdout
+    from minimcp import Server, run
+    server = Server("polluter")
+
+    @server.tool
+    def pollute(how: str) -> str:
+        WAYS[how]()
+        return "done"
+
+    WAYS = {
+        "print": lambda: print("noise"),
+        "early print": lambda: print("noise", file=early, flush=True),
+        "descriptor": lambda: os.write(1, b"noise" + bytes([10])),
+        "child": lambda: subprocess.run(["echo", "noise"]),
+        "shell": lambda: os.system("echo noise"),
+        "C": lambda: (ctypes.CDLL(None).puts(b"noise"), ctypes.CDLL(None).fflush(None)),
+        "logging": lambda: logging.info("noise"),
+    }
+    run(server)
+"""
+WAYS = ["print", "early print", "descriptor", "child", "shell", "C", "logging"]
+
+
+@pytest.mark.req("S-STDIO-03")
+@pytest.mark.parametrize("way", WAYS)
+def test_no_output_of_a_tool_reaches_the_wire(tmp_path, way):
+    with Stdio(server_file(tmp_path, POLLUTER)) as server:
+        assert text_of(server.ask(call("pollute", how=way))) == "done"
+        server.close_stdin()
+        assert server.read() is None
+        assert server.wait() == 0
+        assert server.stderr.count("noise") == 1
+
+
+def test_a_tool_reads_an_empty_standard_input(tmp_path):
+    command = server_file(
+        tmp_path,
+        """
+        import os, subprocess, sys
+        from minimcp import Server, run
+        server = Server("reader")
+
+        @server.tool
+        def read(how: str) -> str:
+            if how == "child":
+                return subprocess.run(["cat"], capture_output=True, text=True).stdout
+            return os.read(0, 100).decode() if how == "descriptor" else sys.stdin.read()
+
+        run(server)
+        """,
+    )
+    with Stdio(command) as server:
+        for number, how in enumerate(["child", "descriptor", "sys.stdin"]):
+            assert text_of(server.ask(call("read", number, how=how))) == ""
+
+
+def test_a_child_that_outlives_the_server_does_not_hold_the_wire(tmp_path):
+    command = server_file(
+        tmp_path,
+        """
+        import subprocess, sys
+        from minimcp import Server, run
+        server = Server("parent")
+
+        @server.tool
+        def spawn() -> int:
+            code = "import time; time.sleep(60)"
+            child = subprocess.Popen([sys.executable, "-c", code], close_fds=False)
+            return child.pid
+
+        run(server)
+        """,
+    )
+    with Stdio(command) as server:
+        child = int(text_of(server.ask(call("spawn"))))
+        try:
+            server.close_stdin()
+            assert server.read() is None
+        finally:
+            os.kill(child, signal.SIGKILL)
+
+
+@pytest.mark.req("S-STDIO-04")
+def test_the_trace_of_an_exception_goes_to_stderr_only():
+    with Stdio(TOOLS) as server:
+        reply = server.ask(call("boom"))
+        assert reply["result"]["isError"] is True
+        assert "Traceback" not in json.dumps(reply)
+        server.close_stdin()
+        assert server.wait() == 0
+        assert "Traceback" in server.stderr
+        assert "ValueError: no such city: Atlantis" in server.stderr
+
+
+@pytest.mark.req("S-STDIO-07")
+def test_a_server_writes_replies_and_notifications_but_no_requests(tmp_path):
+    command = server_file(
+        tmp_path,
+        """
+        from minimcp import Context, Server, run
+        server = Server("talker")
+
+        @server.tool
+        def talk(context: Context) -> str:
+            context.log("info", "starting")
+            context.progress(1, 2, "half")
+            return "done"
+
+        run(server)
+        """,
+    )
+    meta = {"progressToken": "t", "io.modelcontextprotocol/logLevel": "debug"}
+    with Stdio(command) as server:
+        server.ask(modern("tools/call", {"name": "talk"}, meta=meta))
+        server.ask(modern("server/discover", id=2))
+        shapes = [("method" in message, "id" in message) for message in server.received]
+        assert shapes == [(True, False), (True, False), (False, True), (False, True)]
+
+
+# Slow tools and cancellation
+
+
+GATE = """
+    import threading
+    from minimcp import Context, Server, run
+    server = Server("gate")
+    gate = threading.Event()
+
+    @server.tool
+    def wait(context: Context) -> str:
+        print("waiting")
+        while not (context.cancelled or gate.wait(0.01)):
+            pass
+        print("cancelled" if context.cancelled else "released")
+        return "released"
+
+    @server.tool
+    def release() -> str:
+        gate.set()
+        return "open"
+
+    run(server)
+"""
+
+
+def waits(server, count):
+    """`count` calls of `wait` are running."""
+    return until(lambda: server.stderr.count("waiting") == count)
+
+
+def test_slow_tools_hold_up_no_other_call(tmp_path):
+    with Stdio(server_file(tmp_path, GATE)) as server:
+        server.send(*(call("wait", number) for number in range(50)))
+        assert text_of(server.ask(call("release", "last"))) == "open"
+        assert server.received[0]["id"] == "last"
+        assert {server.read()["id"] for _ in range(50)} == set(range(50))
+
+
+@pytest.mark.parametrize("id", [7, "7", 0, ""])
+def test_a_cancelled_call_stops_and_is_never_answered(tmp_path, id):
+    with Stdio(server_file(tmp_path, GATE)) as server:
+        server.send(call("wait", id))
+        waits(server, 1)
+        server.send(cancelled(id, "no longer needed"))
+        until(lambda: "cancelled" in server.stderr)
+        server.ask(call("release", "last"))
+        server.close_stdin()
+        assert server.read_all() == []
+        assert [reply["id"] for reply in server.received] == ["last"]
+
+
+def test_cancelling_another_id_leaves_a_call_alone(tmp_path):
+    with Stdio(server_file(tmp_path, GATE)) as server:
+        server.send(call("wait", 1))
+        waits(server, 1)
+        server.send(*(cancelled(id) for id in ("1", True, 1.5, None, {}, [1], 2)))
+        server.send(notification("notifications/cancelled"), call("release", 3))
+        assert {server.read()["id"], server.read()["id"]} == {1, 3}
+
+
+# The end
+
+
+def test_every_request_read_before_the_end_of_input_is_answered():
+    with Stdio(TOOLS) as server:
+        server.send(call("sleep", 1, seconds=0.5), call("echo", 2, text="a"))
+        server.close_stdin()
+        assert sorted(reply["id"] for reply in server.read_all()) == [1, 2]
+        assert ends_quietly(server)
+
+
+@pytest.mark.req("S-STDIO-06")
+def test_the_end_of_input_ends_an_idle_server():
+    with Stdio(TOOLS) as server:
+        server.ask(call("echo", text="a"))
+        server.close_stdin()
+        assert server.wait(5) == 0
+        assert server.stderr == ""
+
+
+@pytest.mark.req("S-STDIO-06")
+def test_the_end_of_input_ends_a_server_with_a_call_that_never_returns():
+    with Stdio(TOOLS) as server:
+        server.send(call("sleep", seconds=600))
+        server.close_stdin()
+        assert server.wait(15) == 0
+        assert server.stderr == ""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize("busy", [False, True])
+def test_a_signal_ends_the_server_quietly(number, code, busy):
+    with Stdio(TOOLS) as server:
+        server.ask(call("echo", text="a"))
+        if busy:
+            server.send(call("sleep", 1, seconds=600))
+            server.ask(call("echo", 2, text="a"))
+        server.process.send_signal(number)
+        assert server.wait(10) in (code, -number)
+        assert server.stderr == ""
+
+
+@pytest.mark.req("S-STDIO-11")
+def test_a_client_that_closes_the_servers_output_ends_it_quietly():
+    with subprocess.Popen(  # noqa: S603
+        TOOLS, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        process.stdin.write(line(call("echo", text="a")))
+        process.stdin.flush()
+        process.stdout.readline()
+        process.stdout.close()
+        for number in range(100):
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.write(line(call("echo", number, text="a")))
+                process.stdin.flush()
+        assert process.wait(10) == 0
+        assert process.stderr.read() == b""
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.close()
+
+
+def test_a_tool_that_prints_in_a_loop_does_not_disturb_the_end(tmp_path):
+    command = server_file(
+        tmp_path,
+        """
+        from minimcp import Server, run
+        server = Server("chatter")
+
+        @server.tool
+        def chatter() -> str:
+            while True:
+                print("and another thing", flush=True)
+
+        run(server)
+        """,
+    )
+    with Stdio(command) as server:
+        server.send(call("chatter"))
+        until(lambda: "and another thing" in server.stderr)
+        server.process.send_signal(signal.SIGTERM)
+        assert server.wait(10) in (143, -signal.SIGTERM)
+        assert set(server.stderr.splitlines()[:-1]) == {"and another thing"}
+
+
+# Starting
+
+
+def in_a_terminal(command):
+    """Start a server on a terminal: the process and the other end of the terminal."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(  # noqa: S603
+        command, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    os.close(theirs)
+    return process, ours
+
+
+def test_a_person_who_starts_a_server_in_a_terminal_reads_one_line_about_it():
+    process, terminal = in_a_terminal(TOOLS)
+    with process:
+        first = process.stderr.readline().decode()
+        assert "stdin" in first
+        assert "Ctrl+C" in first
+        os.write(terminal, b"\x04")  # the end of input, as Ctrl+D types it
+        assert process.wait(10) == 0
+        assert (process.stdout.read(), process.stderr.read()) == (b"", b"")
+    os.close(terminal)
+
+
+def test_a_server_that_is_piped_says_nothing_on_its_own():
+    with Stdio(TOOLS) as server:
+        server.close_stdin()
+        assert server.read() is None
+        assert ends_quietly(server)
+
+
+def test_serve_is_what_run_does_without_a_command_line(tmp_path):
+    command = server_file(
+        tmp_path,
+        """
+        import minimcp, minimcp.stdio
+        server = minimcp.Server("explicit")
+        server.tool(lambda: "hello", name="hello", description="Greet.")
+        minimcp.stdio.serve(server)
+        """,
+    )
+    with Stdio([*command, "--http"]) as server:
+        assert text_of(server.ask(call("hello"))) == "hello"
+
+
+def test_a_log_file_gets_every_message_with_its_direction(tmp_path):
+    log = tmp_path / "wire.log"
+    with Stdio([*TOOLS, "--log", str(log)]) as server:
+        server.ask(call("echo", 41, text="logged"))
+        server.close_stdin()
+        assert server.wait() == 0
+    recorded = log.read_text(encoding="utf-8").splitlines()
+    request, reply = [entry for entry in recorded if "logged" in entry]
+    assert '"method": "tools/call"' in request
+    assert server.raw[0].decode().strip() in reply
+    assert request.split("{")[0] != reply.split("{")[0]
+
+
+def test_verbose_writes_every_message_to_stderr():
+    with Stdio([*TOOLS, "--verbose"]) as server:
+        server.ask(call("echo", text="logged"))
+        server.close_stdin()
+        assert server.wait() == 0
+        assert len([entry for entry in server.stderr.splitlines() if "logged" in entry]) == 2
+        assert len(server.raw) == 1
+
+
+def test_both_eras_are_served_on_one_process():
+    with Stdio(TOOLS) as server:
+        server.ask(initialize())
+        server.send(notification("notifications/initialized"))
+        old = server.ask(legacy("tools/call", {"name": "add", "arguments": {"a": 2, "b": 40}}))
+        new = server.ask(call("add", 2, a=2, b=40))
+        assert (text_of(old), text_of(new)) == ("42", "42")
+        assert ("resultType" in old["result"], "resultType" in new["result"]) == (False, True)
