@@ -37,8 +37,7 @@ for (const [name, given] of JSON.parse(calls)) {
 }
 console.log(
   JSON.stringify({
-    protocol_version: client.getNegotiatedProtocolVersion?.() ?? transport.protocolVersion,
-    server: client.getServerVersion().name,
+    protocol_version: client.getNegotiatedProtocolVersion(),
     tools: tools.map((tool) => tool.name),
     results,
   }),

@@ -60,7 +60,6 @@ async def main(sdk, asked, calls, *target):
         tools = await client.list_tools()
         report = {
             "protocol_version": client.protocol_version,
-            "server": client.server_info and client.server_info.name,
             "tools": [tool.name for tool in getattr(tools, "tools", tools)],
             "results": [await call(client, *each) for each in json.loads(calls)],
         }

@@ -4,7 +4,7 @@ import sys
 
 from mcp.server.mcpserver import MCPServer
 
-server = MCPServer("peer", version="1.0.0")
+server = MCPServer("peer", version="1.0.0", log_level="CRITICAL")
 
 
 @server.tool()
