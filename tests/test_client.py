@@ -1,0 +1,1139 @@
+"""The client: eras, calls, timeouts, threads, servers that misbehave, the command line."""
+
+import asyncio
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+from stubs.fake import fake_server
+from support import until
+
+from minimcp import Client, Context, ProtocolError, Server
+
+TOOLS = [sys.executable, str(Path(__file__).parent / "stubs" / "tools_server.py")]
+
+
+LOCAL = (ProtocolError, ConnectionError, ValueError)  # a peer that cannot be understood
+
+
+class Recorded:
+    """A fake server that writes down every line it is sent."""
+
+    def __init__(self, tmp_path, source, *arguments):
+        self.file = tmp_path / "sent.jsonl"
+        self.file.touch()
+        self.command = fake_server(source, *arguments)
+        self.env = {"FAKE_LOG": str(self.file)}
+
+    def client(self, **options):
+        return Client(self.command, env=self.env, **options)
+
+    def sent(self):
+        return [json.loads(line) for line in self.file.read_bytes().splitlines()]
+
+    def methods(self):
+        return [message.get("method") for message in self.sent()]
+
+
+def ended(pid):
+    """Whether a process has ended and nothing of it is left, not even its exit code."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def quickly(started, seconds=10):
+    return time.monotonic() - started < seconds
+
+
+# Targets
+
+
+def add(a: int, b: int) -> int:
+    """Add two integers."""
+    return a + b
+
+
+def in_process(*functions):
+    server = Server("in-process", version="1.2.3")
+    for function in functions:
+        server.tool(function)
+    return server
+
+
+@pytest.mark.parametrize("target", [in_process(add), TOOLS], ids=["object", "command"])
+@pytest.mark.parametrize(
+    ("era", "version", "spoken"),
+    [
+        ("auto", "2026-07-28", "modern"),
+        ("modern", "2026-07-28", "modern"),
+        ("legacy", "2025-11-25", "legacy"),
+    ],
+)
+def test_a_client_lists_and_calls_in_every_era(target, era, version, spoken):
+    with Client(target, era=era) as client:
+        assert (client.era, client.protocol_version) == (spoken, version)
+        assert client.server_info["name"] in ("in-process", "fixture")
+        assert "add" in [tool["name"] for tool in client.list_tools()]
+        result = client.call_tool("add", {"a": 2, "b": 40})
+        assert (result.text, result.structured, result.is_error) == (
+            "42",
+            legacy_or(42, spoken),
+            False,
+        )
+        assert result.content == [{"type": "text", "text": "42"}]
+
+
+def legacy_or(value, era):
+    """Structured content that is no object exists in the modern era only."""
+    return None if era == "legacy" else value
+
+
+def test_a_tool_error_is_a_result_and_a_protocol_error_is_raised():
+    with Client(TOOLS) as client:
+        result = client.call_tool("boom", {})
+        assert (result.is_error, result.text) == (True, "ValueError: no such city: Atlantis")
+        with pytest.raises(ProtocolError, match="nope") as caught:
+            client.call_tool("nope", {})
+        assert caught.value.code == -32602
+
+
+def test_an_error_of_the_server_keeps_its_code_its_message_and_its_data():
+    source = """
+        for request in requests():
+            fail(request, -32002, "Resource not found", data={"uri": "x:y"})
+    """
+    with Client(fake_server(source)) as client:
+        with pytest.raises(ProtocolError) as caught:
+            client.request("resources/read", {"uri": "x:y"})
+        error = caught.value
+        assert (error.code, error.message, error.data) == (
+            -32002,
+            "Resource not found",
+            {"uri": "x:y"},
+        )
+
+
+def test_a_server_and_its_client_in_one_process_keep_their_connections_apart():
+    server = in_process(add)
+    with Client(server, era="legacy") as old, Client(server) as new:
+        assert (old.era, new.era) == ("legacy", "modern")
+        assert (
+            old.call_tool("add", {"a": 1, "b": 1}).text,
+            new.call_tool("add", {"a": 2, "b": 2}).text,
+        ) == (
+            "2",
+            "4",
+        )
+
+
+@pytest.mark.req("C-STDIO-14")
+@pytest.mark.parametrize("era", ["modern", "legacy"])
+def test_a_server_is_sent_nothing_but_messages(tmp_path, era):
+    source = """
+        for request in requests():
+            send({"jsonrpc": "2.0", "id": 5, "method": "ping"})
+            say(request, "done")
+    """
+    fake = Recorded(tmp_path, source)
+    with fake.client(era=era) as client:
+        client.call_tool("any", {"text": "a\nb"})
+        client.call_tool("again", {})
+    assert [message["jsonrpc"] for message in fake.sent()] == ["2.0"] * len(fake.sent())
+    answers = [message for message in fake.sent() if "method" not in message]
+    pong = {"jsonrpc": "2.0", "id": 5, "result": {}}
+    assert answers == ([] if era == "modern" else [pong, pong])
+
+
+# Which era
+
+
+@pytest.mark.req("C-STDIO-18", "C-STDIO-23")
+@pytest.mark.parametrize("era", ["auto", "modern"])
+def test_the_first_line_is_a_probe_at_the_newest_version(tmp_path, era):
+    fake = Recorded(tmp_path, "for request in requests(): say(request, 'done')")
+    with fake.client(era=era) as client:
+        client.call_tool("any", {})
+        client.call_tool("any", {})
+    assert fake.methods() == ["server/discover", "tools/call", "tools/call"]
+    assert (
+        fake.sent()[0]["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] == "2026-07-28"
+    )
+
+
+PROBE_ANSWERS = {
+    "method not found": "fail(request, -32601, 'Method not found')",
+    "invalid params": "fail(request, -32602, 'Invalid params')",
+    "own code": "fail(request, -32000, 'Not initialized')",
+    "no id": "fail({'id': None}, -32000, 'Bad request')",
+    "missing id": "send({'jsonrpc': '2.0', 'error': {'code': -32600, 'message': 'Bad'}})",
+    "empty result": "reply(request)",
+    "old versions": "reply(request, **discovery(['2025-11-25']))",
+    "silence": "pass",
+}
+
+
+@pytest.mark.req("C-STDIO-19")
+@pytest.mark.parametrize("answer", PROBE_ANSWERS.values(), ids=PROBE_ANSWERS)
+def test_any_answer_that_is_not_modern_leads_to_initialize(tmp_path, answer):
+    source = f"""
+        for request in requests(discover=False):
+            if request["method"] == "server/discover":
+                {answer}
+            else:
+                say(request, "done")
+    """
+    fake = Recorded(tmp_path, source)
+    started = time.monotonic()
+    with fake.client(timeout=30) as client:
+        assert (client.era, client.protocol_version) == ("legacy", "2025-11-25")
+        assert client.call_tool("any", {}).text == "done"
+    assert quickly(started)
+    assert [m for m in fake.methods() if m != "notifications/cancelled"] == [
+        "server/discover",
+        "initialize",
+        "notifications/initialized",
+        "tools/call",
+    ]
+
+
+@pytest.mark.req("C-STDIO-19")
+def test_a_modern_client_says_so_when_the_server_is_not(tmp_path):
+    fake = Recorded(tmp_path, "for request in legacy_requests(): say(request, 'done')")
+    with pytest.raises((ProtocolError, ConnectionError)), fake.client(era="modern"):
+        pass
+    assert set(fake.methods()) == {"server/discover"}
+
+
+@pytest.mark.req("C-STDIO-20")
+def test_a_refused_version_is_tried_again_and_never_answered_with_initialize(tmp_path):
+    source = """
+        count = 0
+        for request in requests(discover=False):
+            count += 1
+            if count == 1:
+                data = {"supported": ["2026-07-28"], "requested": "2026-07-28"}
+                fail(request, -32022, "Unsupported protocol version", data=data)
+            elif request["method"] == "server/discover":
+                reply(request, **discovery())
+            else:
+                say(request, "done")
+    """
+    fake = Recorded(tmp_path, source)
+    with fake.client() as client:
+        assert client.era == "modern"
+        assert client.call_tool("any", {}).text == "done"
+    assert "initialize" not in fake.methods()
+
+
+@pytest.mark.req("C-STDIO-20")
+@pytest.mark.parametrize("code", [-32020, -32021, -32022])
+def test_a_modern_error_is_told_and_never_answered_with_initialize(tmp_path, code):
+    source = f"""
+        for request in requests(discover=False):
+            data = {{"supported": ["2030-01-01"], "requested": "2026-07-28"}}
+            fail(request, {code}, "modern complaint", data=data)
+    """
+    fake = Recorded(tmp_path, source)
+    with pytest.raises((ProtocolError, ConnectionError)) as caught, fake.client():
+        pass
+    assert "modern complaint" in str(caught.value) or "2030-01-01" in str(caught.value)
+    assert "initialize" not in fake.methods()
+
+
+@pytest.mark.req("C-STDIO-21")
+def test_a_late_answer_to_the_probe_is_ignored(tmp_path):
+    source = """
+        probe = None
+        for request in requests(discover=False):
+            if request["method"] == "server/discover":
+                probe = request
+            else:
+                reply(probe, **discovery())
+                say(request, "done")
+    """
+    fake = Recorded(tmp_path, source)
+    with fake.client(timeout=30) as client:
+        assert client.era == "legacy"
+        assert client.call_tool("any", {}).text == "done"
+        assert client.call_tool("any", {}).text == "done"
+        assert client.era == "legacy"
+
+
+@pytest.mark.req("C-STDIO-24")
+def test_a_legacy_server_gets_answers_to_its_requests(tmp_path):
+    source = """
+        asked = ["ping", "foo/bar", "elicitation/create", "roots/list"]
+        for request in requests():
+            for number, method in enumerate(asked):
+                params = {"message": "Who?"}
+                send({"jsonrpc": "2.0", "id": f"s{number}", "method": method, "params": params})
+            say(request, "done")
+    """
+    fake = Recorded(tmp_path, source)
+    answers = {
+        "elicitation/create": lambda params: {
+            "action": "accept",
+            "content": {"said": params["message"]},
+        }
+    }
+    with fake.client(era="legacy", on_input=answers) as client:
+        client.call_tool("any", {})
+        until(lambda: len([m for m in fake.sent() if "method" not in m]) == 4)
+    handshake = next(m for m in fake.sent() if m["method"] == "initialize")
+    assert set(handshake["params"]["capabilities"]) == {"elicitation"}
+    got = {m["id"]: m for m in fake.sent() if "method" not in m}
+    assert got["s0"] == {"jsonrpc": "2.0", "id": "s0", "result": {}}
+    assert got["s1"]["error"]["code"] == -32601
+    assert got["s2"]["result"] == {"action": "accept", "content": {"said": "Who?"}}
+    assert got["s3"]["error"]["code"] == -32601
+
+
+def test_an_answer_that_fails_is_an_error_for_the_server_and_not_the_end(tmp_path):
+    source = """
+        for request in requests():
+            send({"jsonrpc": "2.0", "id": "s", "method": "roots/list"})
+            say(request, "done")
+    """
+    fake = Recorded(tmp_path, source)
+    with fake.client(era="legacy", on_input={"roots/list": lambda params: 1 / 0}) as client:
+        assert client.call_tool("any", {}).text == "done"
+        until(lambda: any("method" not in m for m in fake.sent()))
+        assert client.call_tool("any", {}).text == "done"
+    assert next(m for m in fake.sent() if "method" not in m)["error"]["code"] == -32603
+
+
+# Timeouts
+
+
+SILENT = """
+    for request in requests():
+        if request["params"].get("name") != "silent":
+            say(request, "fine")
+"""
+
+
+@pytest.mark.req("C-CLI-01")
+def test_a_timeout_is_set_for_one_call():
+    with Client(fake_server(SILENT)) as client:
+        started = time.monotonic()
+        with pytest.raises(TimeoutError, match=r"0\.2"):
+            client.call_tool("silent", {}, timeout=0.2)
+        assert quickly(started)
+        assert client.call_tool("loud", {}).text == "fine"
+
+
+@pytest.mark.req("C-CLI-01")
+def test_a_timeout_is_set_for_all_calls():
+    with Client(fake_server(SILENT), timeout=0.5) as client:
+        with pytest.raises(TimeoutError):
+            client.call_tool("silent", {})
+        with pytest.raises(TimeoutError):
+            client.request("tools/call", {"name": "silent"})
+
+
+@pytest.mark.req("C-CLI-02")
+@pytest.mark.parametrize("era", ["modern", "legacy"])
+def test_a_call_that_times_out_is_cancelled_once(tmp_path, era):
+    fake = Recorded(tmp_path, SILENT)
+    with fake.client(era=era) as client:
+        with pytest.raises(TimeoutError):
+            client.call_tool("silent", {}, timeout=0.2)
+        client.call_tool("loud", {})
+    (silent,) = [m["id"] for m in fake.sent() if m.get("params", {}).get("name") == "silent"]
+    cancels = [
+        m["params"]["requestId"] for m in fake.sent() if m["method"] == "notifications/cancelled"
+    ]
+    assert cancels == [silent]
+
+
+@pytest.mark.req("C-CLI-02")
+def test_an_answer_after_the_timeout_is_dropped():
+    source = """
+        late = None
+        for request in requests():
+            if request["params"]["name"] == "late":
+                late = request
+            else:
+                say(late, "too late")
+                say(request, "in time")
+    """
+    with Client(fake_server(source)) as client:
+        with pytest.raises(TimeoutError):
+            client.call_tool("late", {}, timeout=0.2)
+        assert client.call_tool("next", {}).text == "in time"
+
+
+def test_a_timeout_cancels_the_tool_in_the_same_process_too():
+    stopped = threading.Event()
+
+    def wait(context: Context) -> str:
+        until(lambda: context.cancelled)
+        stopped.set()
+        return "never read"
+
+    with Client(in_process(wait)) as client:
+        with pytest.raises(TimeoutError):
+            client.call_tool("wait", {}, timeout=0.2)
+        assert stopped.wait(20)
+
+
+# Answers and callers
+
+
+def test_many_threads_get_their_own_answers_in_any_order(tmp_path):
+    source = """
+        import itertools, random
+        waiting = []
+        for request in requests():
+            waiting.append(request)
+            if len(waiting) == 50:
+                random.Random(1).shuffle(waiting)
+                for one in waiting:
+                    say(one, one["params"]["arguments"]["text"])
+                waiting = []
+    """
+    fake = Recorded(tmp_path, source)
+    texts = {}
+    with fake.client(timeout=60) as client:
+
+        def ask(text):
+            texts[text] = client.call_tool("echo", {"text": text}).text
+
+        threads = [threading.Thread(target=ask, args=(str(number),)) for number in range(50)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert texts == {str(number): str(number) for number in range(50)}
+    ids = [message["id"] for message in fake.sent()]
+    assert len(set(ids)) == len(ids)
+
+
+def test_many_threads_share_a_real_server():
+    totals = []
+    with Client(TOOLS, timeout=60) as client:
+
+        def work(start):
+            totals.extend(
+                client.call_tool("add", {"a": start, "b": n}).structured for n in range(20)
+            )
+
+        threads = [threading.Thread(target=work, args=(100 * number,)) for number in range(10)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert sorted(totals) == sorted(100 * number + n for number in range(10) for n in range(20))
+
+
+@pytest.mark.req("C-CLI-03")
+@pytest.mark.parametrize("kind", ["'banana'", "5", "None", "['complete']"])
+def test_an_unknown_kind_of_result_is_an_error(kind):
+    source = f"""
+        for request in requests():
+            reply(request, resultType={kind}, content=[])
+    """
+    with Client(fake_server(source)) as client:
+        started = time.monotonic()
+        with pytest.raises((ProtocolError, ConnectionError, ValueError), match="resultType"):
+            client.call_tool("any", {})
+        assert quickly(started)
+
+
+@pytest.mark.req("C-CLI-04")
+def test_a_result_without_a_kind_is_complete():
+    source = """
+        for request in requests():
+            reply(request, content=[{"type": "text", "text": "done"}])
+    """
+    with Client(fake_server(source)) as client:
+        result = client.call_tool("any", {})
+        assert (result.text, result.is_error, result.structured) == ("done", False, None)
+
+
+# Lists
+
+PAGES = """
+    for request in requests():
+        cursor = request["params"].get("cursor")
+        following = {None: "", "": "next", "next": None}[cursor]
+        more = {} if following is None else {"nextCursor": following}
+        tool = {"name": f"after {cursor!r}", "inputSchema": {"type": "object"}, "x-own": 1}
+        more |= {"ttlMs": 60000, "cacheScope": "public"}
+        reply(request, resultType="complete", tools=[tool], **more)
+"""
+
+
+@pytest.mark.req("C-CLI-11")
+def test_pages_are_read_until_there_is_no_cursor_even_if_it_is_empty(tmp_path):
+    fake = Recorded(tmp_path, PAGES)
+    with fake.client() as client:
+        names = [tool["name"] for tool in client.list_tools()]
+    assert names == ["after None", "after ''", "after 'next'"]
+    cursors = [m["params"].get("cursor") for m in fake.sent() if m["method"] == "tools/list"]
+    assert cursors == [None, "", "next"]
+    assert "cursor" not in fake.sent()[1]["params"]
+
+
+def test_tools_are_handed_over_untouched():
+    with Client(fake_server(PAGES)) as client:
+        assert client.list_tools()[0] == {
+            "name": "after None",
+            "inputSchema": {"type": "object"},
+            "x-own": 1,
+        }
+
+
+@pytest.mark.req("C-CLI-06", "C-CLI-07", "C-CLI-08")
+def test_nothing_is_kept_so_every_list_is_fetched_page_by_page(tmp_path):
+    fake = Recorded(tmp_path, PAGES)
+    with fake.client() as client:
+        assert client.list_tools() == client.list_tools()
+    assert fake.methods().count("tools/list") == 6
+
+
+@pytest.mark.req("C-CLI-10")
+def test_an_idle_client_sends_nothing(tmp_path):
+    source = """
+        for request in requests():
+            reply(request, resultType="complete", tools=[], ttlMs=1, cacheScope="public")
+    """
+    fake = Recorded(tmp_path, source)
+    with fake.client() as client:
+        client.list_tools()
+        before = fake.methods()
+        time.sleep(0.1)  # a hundred times the server's ttlMs
+        assert fake.methods() == before == ["server/discover", "tools/list"]
+
+
+@pytest.mark.req("C-CLI-12")
+def test_a_list_that_never_ends_is_an_error():
+    source = """
+        for request in requests():
+            reply(request, resultType="complete", tools=[], nextCursor="again")
+    """
+    with Client(fake_server(source)) as client, pytest.raises(LOCAL, match=r"again|cursor"):
+        client.list_tools()
+
+
+@pytest.mark.req("C-CLI-13")
+def test_a_cursor_that_is_refused_midway_starts_the_list_again_once(tmp_path):
+    source = """
+        refused = False
+        for request in requests():
+            cursor = request["params"].get("cursor")
+            if cursor and not refused:
+                refused = True
+                fail(request, -32602, "stale cursor")
+            elif cursor:
+                tool = {"name": "second", "inputSchema": {"type": "object"}}
+                reply(request, resultType="complete", tools=[tool])
+            else:
+                tool = {"name": "first", "inputSchema": {"type": "object"}}
+                reply(request, resultType="complete", tools=[tool], nextCursor="c")
+    """
+    fake = Recorded(tmp_path, source)
+    with fake.client() as client:
+        assert [tool["name"] for tool in client.list_tools()] == ["first", "second"]
+
+
+@pytest.mark.req("C-CLI-13")
+def test_a_cursor_that_is_refused_again_is_an_error(tmp_path):
+    source = """
+        for request in requests():
+            if "cursor" in request["params"]:
+                fail(request, -32602, "stale cursor")
+            else:
+                reply(request, resultType="complete", tools=[], nextCursor="c")
+    """
+    fake = Recorded(tmp_path, source)
+    with fake.client() as client, pytest.raises(ProtocolError, match="stale cursor"):
+        client.list_tools()
+    assert fake.methods().count("tools/list") == 4
+
+
+@pytest.mark.req("C-CLI-14")
+def test_a_schema_that_points_into_the_network_is_never_fetched():
+    hits = []
+
+    class Canary(BaseHTTPRequestHandler):
+        def do_GET(self):
+            hits.append(self.path)
+            self.send_error(404)
+
+        def log_message(self, *arguments):
+            """Say nothing."""
+
+    with HTTPServer(("127.0.0.1", 0), Canary) as canary:
+        thread = threading.Thread(target=canary.serve_forever)
+        thread.start()
+        url = f"http://127.0.0.1:{canary.server_port}/schema.json"
+        source = """
+            schema = {"type": "object", "properties": {"p": {"$ref": sys.argv[1]}}}
+            tool = {"name": "t", "inputSchema": schema, "outputSchema": schema}
+            for request in requests():
+                if request["method"] == "tools/list":
+                    reply(request, resultType="complete", tools=[tool])
+                else:
+                    say(request, "done", structuredContent={"p": 1})
+        """
+        with Client(fake_server(source, url)) as client:
+            assert client.list_tools()[0]["inputSchema"]["properties"] == {"p": {"$ref": url}}
+            try:
+                client.call_tool("t", {"p": 1})
+            except (ProtocolError, ValueError) as error:  # what cannot be resolved may be refused
+                assert url in str(error)
+        canary.shutdown()
+        thread.join()
+    assert hits == []
+
+
+@pytest.mark.req("C-CLI-15")
+@pytest.mark.parametrize(
+    "arguments", [{"a": None}, {}, {"a": [], "b": {}, "c": "", "d": 0, "e": False}]
+)
+def test_arguments_are_sent_as_they_are_given(tmp_path, arguments):
+    fake = Recorded(tmp_path, "for request in requests(): say(request, 'done')")
+    with fake.client() as client:
+        client.call_tool("any", arguments)
+    assert fake.sent()[-1]["params"]["arguments"] == arguments
+
+
+# Servers that misbehave
+
+NONSENSE = {
+    "no result and no error": '{"jsonrpc": "2.0", "id": ID}',
+    "a list as result": '{"jsonrpc": "2.0", "id": ID, "result": []}',
+    "a text as result": '{"jsonrpc": "2.0", "id": ID, "result": "x"}',
+    "null as result": '{"jsonrpc": "2.0", "id": ID, "result": null}',
+    "a text as error": '{"jsonrpc": "2.0", "id": ID, "error": "x"}',
+    "an empty error": '{"jsonrpc": "2.0", "id": ID, "error": {}}',
+    "an error with odd members": '{"jsonrpc": "2.0", "id": ID, "error": {"code": "x"}}',
+}
+LISTS = {
+    "no tools": "{}",
+    "tools are an object": '{"tools": {}}',
+    "tools are null": '{"tools": null}',
+    "a tool is a text": '{"tools": ["x"]}',
+    "a cursor is a number": '{"tools": [], "nextCursor": 5}',
+}
+CALLS = {
+    "no content": "{}",
+    "content is a text": '{"content": "x"}',
+    "a block is a text": '{"content": ["x"]}',
+    "a block without a type": '{"content": [{}]}',
+    "a text block without a text": '{"content": [{"type": "text"}]}',
+}
+
+
+def answering(line):
+    """A fake server that answers every request with this line."""
+    return fake_server(
+        """
+        for request in requests():
+            write(sys.argv[1].replace("ID", json.dumps(request["id"])).encode() + b"\\n")
+        """,
+        line,
+    )
+
+
+def whole(result):
+    return f'{{"jsonrpc": "2.0", "id": ID, "result": {result}}}'
+
+
+@pytest.mark.req("C-CLI-16")
+@pytest.mark.parametrize("line", NONSENSE.values(), ids=NONSENSE)
+def test_an_answer_that_is_none_is_an_error_at_once(line):
+    with Client(answering(line), timeout=60) as client:
+        started = time.monotonic()
+        with pytest.raises(LOCAL):
+            client.request("tools/call", {"name": "any"})
+        assert quickly(started)
+
+
+@pytest.mark.req("C-CLI-16")
+@pytest.mark.parametrize("result", LISTS.values(), ids=LISTS)
+def test_a_list_that_is_none_is_an_error_at_once(result):
+    with Client(answering(whole(result)), timeout=60) as client:
+        started = time.monotonic()
+        with pytest.raises(LOCAL, match=r"tools|nextCursor"):
+            client.list_tools()
+        assert quickly(started)
+
+
+@pytest.mark.req("C-CLI-16")
+@pytest.mark.parametrize("result", CALLS.values(), ids=CALLS)
+def test_a_tool_result_that_is_none_is_an_error_at_once(result):
+    with Client(answering(whole(result)), timeout=60) as client:
+        started = time.monotonic()
+        with pytest.raises(LOCAL, match="content"):
+            _ = client.call_tool("any", {}).text
+        assert quickly(started)
+
+
+@pytest.mark.req("C-STDIO-22")
+def test_lines_that_are_no_messages_and_unknown_ids_are_skipped(capfd):
+    source = r"""
+        write(b"a banner\n\n  \n\xff\xfe\n")
+        for request in requests():
+            write(b"[1, 2]\n5\nnull\n{}\n{\"jsonrpc\": \"2.0\"}\n" + b"[" * 100000 + b"\n")
+            reply({"id": 999999}, content=[])
+            reply({"id": None}, content=[])
+            send({"jsonrpc": "2.0", "method": "notifications/unknown"})
+            send({"jsonrpc": "2.0", "method": 5, "id": {}})
+            say(request, "found")
+    """
+    with Client(fake_server(source)) as client:
+        assert client.call_tool("any", {}).text == "found"
+        assert client.call_tool("any", {}).text == "found"
+    assert capfd.readouterr().err.count("a banner") == 1
+
+
+@pytest.mark.req("C-STDIO-15")
+def test_a_megabyte_on_stderr_blocks_nothing_and_is_no_failure():
+    source = """
+        for request in requests():
+            sys.stderr.write("ERROR: not really\\n" * 60000)
+            sys.stderr.flush()
+            say(request, "fine")
+    """
+    with Client(fake_server(source)) as client:
+        assert [client.call_tool("any", {}).text for _ in range(3)] == ["fine"] * 3
+
+
+@pytest.mark.req("C-STDIO-17")
+def test_a_server_that_dies_fails_all_pending_calls_at_once_and_says_why():
+    source = """
+        waiting = [request for request, _ in zip(requests(), range(3))]
+        sys.stderr.write("first line\\nthe disk is full\\n")
+        sys.exit(42)
+    """
+    errors = []
+    with Client(fake_server(source), timeout=60) as client:
+
+        def ask(name):
+            try:
+                client.call_tool(name, {})
+            except ConnectionError as error:
+                errors.append(str(error))
+
+        started = time.monotonic()
+        threads = [threading.Thread(target=ask, args=(name,)) for name in ("one", "two", "three")]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert quickly(started)
+        with pytest.raises(ConnectionError, match="the disk is full"):
+            client.call_tool("after", {})
+    assert len(errors) == 3
+    for error in errors:
+        assert [
+            part for part in ("42", "the disk is full", sys.executable) if part not in error
+        ] == []
+
+
+@pytest.mark.req("C-STDIO-17")
+def test_a_new_client_reaches_a_new_process():
+    source = """
+        for request in requests():
+            if request["params"]["name"] == "die":
+                sys.exit(1)
+            say(request, str(os.getpid()))
+    """
+    pids = set()
+    for _ in range(2):
+        with Client(fake_server(source)) as client:
+            pids.add(client.call_tool("pid", {}).text)
+            with pytest.raises(ConnectionError):
+                client.call_tool("die", {})
+    assert len(pids) == 2
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["sys.exit(3)", "sys.stderr.write('no licence\\n'); sys.exit(3)", "os.abort()"],
+)
+@pytest.mark.parametrize("era", ["auto", "legacy"])
+def test_a_server_that_dies_at_once_is_an_error_with_its_exit_code(source, era):
+    started = time.monotonic()
+    with pytest.raises(ConnectionError) as caught, Client(fake_server(source), era=era, timeout=60):
+        pass
+    assert quickly(started)
+    said = str(caught.value)
+    assert sys.executable in said
+    assert ("6" if "abort" in source else "3") in said
+    assert ("no licence" in said) is ("no licence" in source)
+
+
+@pytest.mark.parametrize("command", [["no-such-cmd"], ["/no/such/file", "x"], ["/"], [__file__]])
+def test_a_command_that_cannot_be_started_is_an_error_that_names_it(command):
+    with pytest.raises(ConnectionError) as caught, Client(command):
+        pass
+    assert command[0] in str(caught.value)
+
+
+@pytest.mark.parametrize("era", ["auto", "modern", "legacy"])
+def test_a_server_that_never_answers_is_an_error_that_names_it(era):
+    pid = None
+    source = "sys.stderr.write('still loading\\n'); sys.stderr.flush(); sys.stdin.read()"
+    started = time.monotonic()
+    with (
+        pytest.raises((TimeoutError, ConnectionError)) as caught,
+        Client(fake_server(source), era=era, timeout=1) as client,
+    ):
+        pid = client
+    assert pid is None
+    assert quickly(started, 15)
+    assert (
+        "still loading" in str(caught.value)
+        or "initialize" in str(caught.value)
+        or ("server/discover" in str(caught.value))
+    )
+
+
+def test_a_server_that_closes_its_output_but_lives_is_an_error_at_once():
+    source = """
+        for request in requests():
+            os.close(1)
+            time.sleep(600)
+    """
+    with Client(fake_server(source), timeout=60) as client:
+        started = time.monotonic()
+        with pytest.raises(ConnectionError):
+            client.call_tool("any", {})
+        assert quickly(started, 15)
+
+
+def test_a_server_that_stops_reading_cannot_hang_a_call():
+    source = """
+        next(requests())
+        time.sleep(600)
+    """
+    with Client(fake_server(source)) as client:
+        started = time.monotonic()
+        with pytest.raises((TimeoutError, ConnectionError)):
+            client.call_tool("any", {"text": "x" * 5_000_000}, timeout=1)
+        assert quickly(started, 15)
+
+
+# Notifications and the trace
+
+
+def test_notifications_reach_the_callback_and_its_failures_do_no_harm():
+    source = """
+        for request in requests():
+            for number in range(2):
+                send({"jsonrpc": "2.0", "method": "notifications/any", "params": {"n": number}})
+            say(request, "done")
+    """
+    seen = []
+
+    def notice(message):
+        seen.append(message)
+        raise RuntimeError("in the callback")
+
+    with Client(fake_server(source), on_notification=notice) as client:
+        assert client.call_tool("any", {}).text == "done"
+    assert seen == [
+        {"jsonrpc": "2.0", "method": "notifications/any", "params": {"n": number}}
+        for number in range(2)
+    ]
+
+
+def test_a_notification_is_sent_and_waits_for_nothing(tmp_path):
+    fake = Recorded(tmp_path, "for request in requests(): say(request, 'done')")
+    with fake.client() as client:
+        client.notify("notifications/roots/list_changed", {"a": 1})
+        client.call_tool("any", {})
+    note = fake.sent()[1]
+    assert (note["method"], note["params"]["a"], "id" in note) == (
+        "notifications/roots/list_changed",
+        1,
+        False,
+    )
+
+
+@pytest.mark.parametrize("target", [in_process(add), TOOLS], ids=["object", "command"])
+def test_the_trace_gets_every_message_with_its_direction(target):
+    seen = []
+    with Client(
+        target, trace=lambda direction, message: seen.append((direction, message))
+    ) as client:
+        client.call_tool("add", {"a": 2, "b": 40})
+    directions = [direction for direction, _ in seen]
+    assert len(seen) == 4
+    assert directions[0] == directions[2] != directions[1] == directions[3]
+    methods = [message.get("method") for _, message in seen]
+    assert methods == ["server/discover", None, "tools/call", None]
+    assert seen[0][1]["id"] == seen[1][1]["id"] != seen[2][1]["id"] == seen[3][1]["id"]
+
+
+# The end
+
+
+def descriptors():
+    return set(os.listdir("/proc/self/fd"))
+
+
+PID = "for request in requests(): say(request, str(os.getpid()))"
+
+
+@pytest.mark.req("C-STDIO-16")
+def test_a_polite_server_is_never_signalled(tmp_path):
+    source = f"""
+        signal.signal(signal.SIGTERM, lambda *_: open({str(tmp_path / "signalled")!r}, "w").close())
+        for request in requests():
+            say(request, str(os.getpid()))
+        time.sleep(0.3)
+        open({str(tmp_path / "left")!r}, "w").close()
+    """
+    with Client(fake_server(source)) as client:
+        pid = int(client.call_tool("pid", {}).text)
+    assert ended(pid)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["left"]
+
+
+@pytest.mark.req("C-STDIO-16")
+@pytest.mark.parametrize("ignored", ["", "signal.signal(signal.SIGTERM, signal.SIG_IGN)"])
+def test_a_server_that_ignores_the_end_of_input_is_ended(ignored):
+    source = f"""
+        {ignored or "pass"}
+        for request in requests():
+            say(request, str(os.getpid()))
+        time.sleep(600)
+    """
+    with Client(fake_server(source)) as client:
+        pid = int(client.call_tool("pid", {}).text)
+        started = time.monotonic()
+    assert quickly(started, 20)
+    assert ended(pid)
+
+
+def test_closing_leaves_no_process_no_descriptor_and_no_thread():
+    threads, before = set(threading.enumerate()), descriptors()
+    for _ in range(3):
+        with Client(fake_server(PID)) as client:
+            pid = int(client.call_tool("pid", {}).text)
+        assert ended(pid)
+    until(lambda: set(threading.enumerate()) <= threads)
+    assert descriptors() == before
+
+
+@pytest.mark.parametrize("source", ["sys.exit(1)", "sys.stdin.read()", "time.sleep(600)"])
+def test_a_client_that_cannot_connect_leaves_nothing_behind(source):
+    threads, before = set(threading.enumerate()), descriptors()
+    children = set(running_children())
+    with pytest.raises((TimeoutError, ConnectionError)), Client(fake_server(source), timeout=0.5):
+        pass
+    until(lambda: set(threading.enumerate()) <= threads)
+    assert descriptors() == before
+    assert set(running_children()) == children
+
+
+def running_children():
+    """The process ids of this process's children, zombies included."""
+    return Path(f"/proc/self/task/{threading.get_native_id()}/children").read_text().split()
+
+
+def test_closing_twice_and_closing_a_dead_client_are_harmless():
+    client = Client(fake_server("next(requests()); sys.exit(1)"))
+    with client:
+        with pytest.raises(ConnectionError):
+            client.call_tool("any", {})
+        client.close()
+        client.close()
+    client.close()
+
+
+def test_closing_while_a_call_waits_ends_it():
+    asked, errors = threading.Event(), []
+
+    def trace(direction, message):
+        if message.get("method") == "tools/call":
+            asked.set()
+
+    def ask():
+        try:
+            client.call_tool("any", {})
+        except ConnectionError as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=ask)
+    with Client(fake_server("for request in requests(): pass"), timeout=60, trace=trace) as client:
+        thread.start()
+        assert asked.wait(20)
+    thread.join(20)
+    assert not thread.is_alive()
+    assert len(errors) == 1
+
+
+def test_closing_ends_the_children_of_the_server_too():
+    source = """
+        import subprocess
+        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+        for request in requests():
+            say(request, str(child.pid))
+    """
+    with Client(fake_server(source)) as client:
+        pid = int(client.call_tool("pid", {}).text)
+    try:
+        until(lambda: gone(pid))
+    finally:
+        if not gone(pid):
+            os.kill(pid, signal.SIGKILL)
+
+
+def gone(pid):
+    """Whether a process that is not our child has ended: there is no entry, or only a zombie's."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+def test_a_child_of_the_server_that_keeps_the_pipes_open_does_not_hold_up_closing():
+    source = """
+        import subprocess
+        sleep = [sys.executable, "-c", "import time; time.sleep(600)"]
+        child = subprocess.Popen(sleep, start_new_session=True)
+        for request in requests():
+            say(request, str(child.pid))
+    """
+    with Client(fake_server(source)) as client:
+        pid = int(client.call_tool("pid", {}).text)
+        started = time.monotonic()
+    try:
+        assert quickly(started, 20)
+    finally:
+        os.kill(pid, signal.SIGKILL)
+
+
+# Notebooks
+
+
+class Cell(io.StringIO):
+    """What a notebook puts in the place of standard error: a stream without a descriptor."""
+
+
+def test_a_client_works_where_stderr_has_no_descriptor(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Cell())
+    with Client(TOOLS) as client:
+        assert client.call_tool("add", {"a": 2, "b": 40}).text == "42"
+        assert client.call_tool("boom", {}).is_error is True
+
+
+def test_a_client_works_where_there_is_no_stderr_at_all(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", None)
+    with Client(TOOLS) as client:
+        assert client.call_tool("boom", {}).is_error is True
+
+
+def test_a_client_works_inside_a_running_loop():
+    async def later(n: int) -> int:
+        await asyncio.sleep(0)
+        return n
+
+    async def cell():
+        with Client(TOOLS) as child, Client(in_process(later)) as own:
+            return child.call_tool("add", {"a": 2, "b": 40}).text, own.call_tool(
+                "later", {"n": 5}
+            ).text
+
+    assert asyncio.run(cell()) == ("42", "5")
+
+
+def test_a_client_works_inside_a_thread():
+    texts = []
+
+    def work():
+        with Client(TOOLS) as client:
+            texts.append(client.call_tool("echo", {"text": "a"}).text)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join(60)
+    assert texts == ["a"]
+
+
+# The environment
+
+
+def test_the_environment_is_merged_over_the_parents(monkeypatch):
+    monkeypatch.setenv("KEPT", "kept")
+    monkeypatch.setenv("CHANGED", "before")
+    source = """
+        for request in requests():
+            say(request, " ".join(os.environ[name] for name in ("KEPT", "CHANGED", "PATH")))
+    """
+    with Client(fake_server(source), env={"CHANGED": "after"}) as client:
+        assert client.call_tool("any", {}).text == f"kept after {os.environ['PATH']}"
+
+
+# The command line
+
+
+def client_command(*arguments, timeout=60):
+    command = [sys.executable, "-m", "minimcp.client", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=timeout)  # noqa: S603
+
+
+def test_the_command_line_lists_the_tools_of_any_server():
+    done = client_command("--", *TOOLS)
+    assert done.returncode == 0
+    assert "connected: fixture, protocol 2026-07-28" in done.stdout
+    assert [
+        name for name in ("echo", "add", "rep", "sleep", "boom") if name not in done.stdout
+    ] == []
+
+
+def test_the_command_line_calls_a_tool():
+    done = client_command("--call", "add", '{"a": 2, "b": 40}', "--", *TOOLS)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "42")
+
+
+def test_the_command_line_speaks_the_era_it_is_told():
+    done = client_command("--era", "legacy", "--", *TOOLS)
+    assert "protocol 2025-11-25" in done.stdout
+
+
+def test_the_command_line_shows_the_wire():
+    done = client_command("--trace", "--call", "echo", '{"text": "hello"}', "--", *TOOLS)
+    shown = done.stdout + done.stderr
+    assert done.returncode == 0
+    assert '"method"' in shown
+    assert "server/discover" in shown
+    assert "tools/call" in shown
+
+
+def test_the_command_line_fails_when_the_tool_fails():
+    done = client_command("--call", "boom", "{}", "--", *TOOLS)
+    assert done.returncode != 0
+    assert "no such city: Atlantis" in done.stdout + done.stderr
+    assert "Traceback" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--", "no-such-cmd"], "no-such-cmd"),
+        (["--call", "nope", "{}", "--", *TOOLS], "nope"),
+        (["--call", "add", "{not json", "--", *TOOLS], "JSON"),
+    ],
+)
+def test_the_command_line_says_what_is_wrong_without_a_traceback(arguments, said):
+    done = client_command(*arguments)
+    assert done.returncode != 0
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
