@@ -287,6 +287,13 @@ class Conversation:
         demand(key is None or request is not None, f"an answer to no request: {reply!r}")
         self.settle(request, reply)
 
+    def forget(self, request: Any) -> None:
+        """This request was answered by another way."""
+        if isinstance(request, dict) and "id" in request:
+            with self._lock:
+                asked = self._open.get(id_key(request["id"]), [])
+                asked[:] = [one for one in asked if one is not request]
+
     def settle(self, request: Any, reply: Any) -> None:
         check_reply(request, reply, revision_of(request, self.negotiated))
         if isinstance(request, dict) and request.get("method") == "initialize":
@@ -300,18 +307,20 @@ class Conversation:
 violations: list[str] = []
 
 
-def watch(server_class: Any) -> None:
-    """Check everything that servers of this class answer, from now on.
+def watch(server_class: Any, peer_class: Any = None) -> None:
+    """Check everything that servers of this class say, from now on.
 
     Nothing is raised inside the server, where it could be caught; `violations` collects.
     """
-    conversations: weakref.WeakKeyDictionary[Any, Conversation] = weakref.WeakKeyDictionary()
+    talks: weakref.WeakKeyDictionary[Any, Conversation] = weakref.WeakKeyDictionary()
     handle, handle_line = server_class.handle, server_class.handle_line
 
     def watched_handle(self: Any, message: Any, peer: Any = None) -> Any:
-        talk = conversations.setdefault(self if peer is None else peer, Conversation())
+        talk = talks.setdefault(self if peer is None else peer, Conversation())
+        talk.asked(message)
         reply = handle(self, message, peer)
         if reply is not None:
+            talk.forget(message)
             guarded(lambda: talk.settle(message, json.loads(json.dumps(reply))), message)
         return reply
 
@@ -322,6 +331,24 @@ def watch(server_class: Any) -> None:
         return reply
 
     server_class.handle, server_class.handle_line = watched_handle, watched_line
+    if peer_class is not None:
+        watch_peers(peer_class, talks)
+
+
+def watch_peers(peer_class: Any, talks: Any) -> None:
+    """Check what servers say of their own accord, and the replies that come later."""
+    init = peer_class.__init__
+
+    def watched_init(self: Any, send: Any = None) -> None:
+        def watched_send(line: str) -> None:
+            talk = talks.setdefault(self, Conversation())
+            guarded(lambda: talk.answered(line), line)
+            original(line)
+
+        init(self) if send is None else init(self, send)
+        original, self.send = self.send, watched_send
+
+    peer_class.__init__ = watched_init
 
 
 def check_line(line: str, reply: str) -> None:

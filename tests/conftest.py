@@ -1,0 +1,35 @@
+"""Two things hold for the whole suite: requirement ids are real, and every reply is validated.
+
+`@pytest.mark.req("S-ENV-01")` says that a test proves a row of `requirements.toml`; an id that is
+not in the ledger stops the run at once. Every server of this process is watched (`wire.watch`): a
+test in which one of them says what the protocol does not allow fails, whatever it asserts.
+"""
+
+from __future__ import annotations
+
+import pytest
+import wire
+from ledger import LEDGER
+
+from minimcp.context import Peer
+from minimcp.server import Server
+
+wire.watch(Server, Peer)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        for mark in item.iter_markers("req"):
+            unknown = [id for id in mark.args if id not in LEDGER]
+            if unknown or not mark.args:
+                raise pytest.UsageError(f"{item.nodeid}: no such requirement: {unknown}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function):
+    """Fail the test itself, and not only its teardown."""
+    wire.violations.clear()
+    result = yield
+    if wire.violations:
+        pytest.fail("not allowed on the wire:\n" + "\n".join(wire.violations), pytrace=False)
+    return result
