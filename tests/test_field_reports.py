@@ -288,7 +288,7 @@ def test_deep_nesting_is_an_error_and_not_the_end():
     """B017"""
     deep = json.dumps(call("echo", 2)).replace("{}}, ", "{\"text\":" * 5000 + "1" + "}" * 5000)
     with Stdio(TOOLS) as server:
-        server.send("[" * 100_000)
+        server.send_raw(b"[" * 100_000 + b"\n")
         assert server.read()["error"]["code"] in (-32700, -32600)
         server.send(deep % ('{"text":' * 5000 + "1" + "}" * 5000, meta))
         reply = server.read()
@@ -301,13 +301,13 @@ def test_deep_nesting_is_an_error_and_not_the_end():
 # Numbers
 
 
-def test_a_result_that_is_not_a_number_is_a_tool_error_that_names_it():
+def test_a_result_that_is_not_a_number_is_a_tool_error():
     """B018"""
 
     def nan() -> float:
         return float("nan")
 
-    assert "nan" in complaint(serving(nan), "nan").lower()
+    assert "float values are not JSON" in complaint(serving(nan), "nan")
 
 
 def test_large_integers_keep_every_digit():
@@ -532,8 +532,9 @@ def test_arguments_may_be_left_out_where_none_are_needed():
 def test_left_out_arguments_are_listed_where_they_are_needed():
     """B039"""
     result = exchange(fixture, modern("tools/call", {"name": "add"}))["result"]
+    assert result["isError"] is True
     said = result["content"][0]["text"]
-    assert (result["isError"], "a" in said.split(), "b" in said.split()) == (True, True, True)
+    assert [part for part in ("a: missing", "b: missing") if part not in said] == []
 
 
 # Schemas
