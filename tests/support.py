@@ -98,6 +98,55 @@ def cancelled(request_id: Any, reason: str | None = None) -> Message:
     return notification("notifications/cancelled", params)
 
 
+def complete(
+    result: Mapping[str, Any], id: Any = 1, name: str = "demo", version: str = "1.0.0"
+) -> Message:
+    """The whole reply of a modern server: a result and what every one of them carries."""
+    info = {"io.modelcontextprotocol/serverInfo": {"name": name, "version": version}}
+    return {
+        "jsonrpc": "2.0",
+        "id": id,
+        "result": {"resultType": "complete", "_meta": info, **result},
+    }
+
+
+def plain(result: Mapping[str, Any], id: Any = 1) -> Message:
+    """The whole reply of a legacy server."""
+    return {"jsonrpc": "2.0", "id": id, "result": dict(result)}
+
+
+NO_ID = object()
+
+
+def assert_error(
+    reply: Message | None, code: int, *named: str, id: Any = 1, data: Any = None
+) -> None:
+    """The reply is this error and nothing else, and its message names these things."""
+    assert reply is not None
+    assert "error" in reply, reply
+    message = reply["error"].get("message", "")
+    error = {"code": code, "message": message} | ({} if data is None else {"data": data})
+    whole = {"jsonrpc": "2.0", "error": error} | ({} if id is NO_ID else {"id": id})
+    assert reply == whole
+    assert message
+    for name in named:
+        assert name in message
+
+
+def assert_tool_error(reply: Message | None, *named: str) -> str:
+    """The reply is a result with `isError` and one text, which names these things; the text."""
+    assert reply is not None
+    assert "result" in reply, reply
+    result = reply["result"]
+    assert result["isError"] is True
+    assert "structuredContent" not in result
+    (block,) = result["content"]
+    assert block == {"type": "text", "text": block["text"]}
+    for name in named:
+        assert name in block["text"]
+    return block["text"]
+
+
 def exchange(server: Any, message: Message | str, peer: Any = None) -> Message | None:
     """One message through the seam, as objects: dumps, `handle_line`, loads."""
     line = message if isinstance(message, str) else json.dumps(message)
@@ -181,10 +230,7 @@ class Stdio:
 
     def _note(self, message: Message | str) -> None:
         if isinstance(message, str):
-            try:
-                message = json.loads(message)
-            except ValueError:
-                return
+            message = wire.readable(message)
         if isinstance(message, dict):
             self.sent.append(message)
             if self._conversation:

@@ -154,8 +154,10 @@ def check_id(request: Any, reply: dict[str, Any]) -> None:
         # Only an object that is no message at all is answered without having asked.
         is_notification = request.get("jsonrpc") == "2.0" and isinstance(request.get("method"), str)
         demand(not is_notification, f"a notification got a reply: {reply!r}")
-    readable = asked and "id" in request and id_key(request["id"])[1] is not None
-    if not readable:
+    known = asked and "id" in request and id_key(request["id"])[1] is not None
+    if known and isinstance(request["id"], float) and "id" not in reply and "error" in reply:
+        return  # 1.0 may also be refused
+    if not known:
         demand("id" not in reply, f"an id out of nowhere: {reply!r}")
         return
     demand("id" in reply, f"the reply to {request['id']!r} has no id: {reply!r}")
@@ -242,6 +244,16 @@ def parse(line: str) -> Any:
         raise WireError(f"{token} is no JSON: {line!r}")
 
     return json.loads(line, parse_constant=refuse)
+
+
+def readable(line: str) -> Any:
+    """The message in a client's line, or None if there is no telling what it says."""
+    try:
+        message = json.loads(line.removeprefix("\ufeff"), parse_constant=int)  # int("NaN") raises
+        json.dumps(message, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        return None
+    return message
 
 
 class Conversation:
@@ -353,11 +365,7 @@ def watch_peers(peer_class: Any, talks: Any) -> None:
 
 def check_line(line: str, reply: str) -> None:
     """What can be said of a line without knowing what was negotiated."""
-    parsed = parse(reply)
-    try:
-        message = json.loads(line)
-    except (ValueError, RecursionError):
-        message = None
+    parsed, message = parse(reply), readable(line)
     check_id(message, parsed)
     if "error" in parsed:
         check_error(parsed, revision_of(message))

@@ -1,0 +1,403 @@
+"""JSCH: schemas written by hand: which dialects, which references, and what cannot hang us."""
+
+import http.server
+import json
+import threading
+
+import pytest
+from support import MODERN, Stub, assert_tool_error, complete, exchange, modern
+
+from minimcp import Client, Server
+
+DRAFT_2020 = "https://json-schema.org/draft/2020-12/schema"
+DRAFT_07 = "http://json-schema.org/draft-07/schema#"
+DONE = complete({"content": [{"type": "text", "text": "done"}]})
+
+
+def serving(schema):
+    """A server with the tool `t`, whose input schema this is."""
+    server = Server("demo", version="1.0.0")
+
+    @server.tool(name="t", input_schema=schema)
+    def tool(**arguments):
+        return "done"
+
+    return server
+
+
+def call(server, arguments):
+    return exchange(server, modern("tools/call", {"name": "t", "arguments": arguments}))
+
+
+def accepts(schema, arguments):
+    """Whether the tool runs; if not, the answer is an error that the model can read."""
+    reply = call(serving(schema), arguments)
+    if reply == DONE:
+        return True
+    assert_tool_error(reply, "arguments")
+    return False
+
+
+def properties(**schemas):
+    return {"type": "object", "properties": schemas}
+
+
+TUPLE = properties(a={"prefixItems": [{"type": "integer"}], "items": False})
+DEPENDENT = {"type": "object", "dependentRequired": {"a": ["b"]}}
+CLOSED = {"type": "object", "allOf": [properties(a={})], "unevaluatedProperties": False}
+SEMANTICS = [
+    (TUPLE, {"a": [1]}, True),
+    (TUPLE, {"a": [1, 2]}, False),
+    (TUPLE, {"a": ["x"]}, False),
+    (DEPENDENT, {"b": 1}, True),
+    (DEPENDENT, {"a": 1, "b": 1}, True),
+    (DEPENDENT, {"a": 1}, False),
+    (CLOSED, {"a": 1}, True),
+    (CLOSED, {"b": 1}, False),
+    (properties(a={"const": 1}), {"a": 1.0}, True),
+    (properties(a={"const": 1}), {"a": True}, False),
+    (properties(a={"type": ["integer", "null"]}), {"a": None}, True),
+    (properties(a={"type": ["integer", "null"]}), {"a": "x"}, False),
+    (properties(a={"pattern": "^b"}), {"a": "abc"}, False),
+    (properties(a={"pattern": "b"}), {"a": "abc"}, True),
+    (properties(a={"minLength": 2}), {"a": "𝄞"}, False),
+    (properties(a={"multipleOf": 0.5}), {"a": 1.5}, True),
+    (properties(a={"not": {"type": "string"}}), {"a": "x"}, False),
+    (properties(a={"oneOf": [{"minimum": 1}, {"maximum": 5}]}), {"a": 3}, False),
+    (properties(a={"uniqueItems": True}), {"a": [1, 1.0]}, False),
+    (properties(a={"uniqueItems": True}), {"a": [1, True]}, True),
+    ({"type": "object", "patternProperties": {"^x": {"type": "integer"}}}, {"xy": "z"}, False),
+    ({"type": "object", "propertyNames": {"maxLength": 1}}, {"ab": 1}, False),
+]
+
+
+@pytest.mark.req("B-JSCH-01")
+@pytest.mark.parametrize("declared", [{}, {"$schema": DRAFT_2020}, {"$schema": DRAFT_2020 + "#"}])
+@pytest.mark.parametrize(("schema", "arguments", "fits"), SEMANTICS)
+def test_a_schema_without_a_dialect_means_2020_12(schema, arguments, fits, declared):
+    assert accepts({**declared, **schema}, arguments) is fits
+
+
+SEVENTH = {"$schema": DRAFT_07}
+LISTED = {**SEVENTH, **properties(a={"items": [{"type": "integer"}], "additionalItems": False})}
+NEEDS = {**SEVENTH, "type": "object", "dependencies": {"a": ["b"]}}
+DRAFT_07_SEMANTICS = [
+    (LISTED, {"a": [1]}, True),
+    (LISTED, {"a": [1, 2]}, False),
+    (LISTED, {"a": ["x"]}, False),
+    (NEEDS, {"a": 1}, False),
+    (NEEDS, {"a": 1, "b": 1}, True),
+    ({**SEVENTH, **DEPENDENT}, {"a": 1}, True),  # a keyword of later drafts
+    ({**SEVENTH, **properties(a={"if": {"const": 1}, "then": False})}, {"a": 1}, False),
+]
+
+
+@pytest.mark.req("B-JSCH-02")
+@pytest.mark.parametrize(("schema", "arguments", "fits"), DRAFT_07_SEMANTICS)
+def test_draft_07_is_honoured_when_it_is_declared(schema, arguments, fits):
+    assert accepts(schema, arguments) is fits
+
+
+UNKNOWN_DIALECTS = [
+    "http://example.com/x",
+    "https://json-schema.org/draft/2019-09/schema",
+    "http://json-schema.org/draft-04/schema#",
+    "https://json-schema.org/draft/next/schema",
+    "",
+    "2020-12",
+]
+
+
+@pytest.mark.req("B-JSCH-02", "B-JSCH-03")
+@pytest.mark.parametrize("dialect", UNKNOWN_DIALECTS)
+def test_an_unknown_dialect_is_refused_by_name_with_the_known_ones(dialect):
+    with pytest.raises(ValueError, match="t") as caught:
+        serving({"$schema": dialect, "type": "object"})
+    for name in dialect, DRAFT_2020, "draft-07":
+        assert name in str(caught.value)
+
+
+INVALID = [
+    {"type": "objct"},
+    {"type": "object", "properties": {"a": {"type": "objct"}}},
+    {"type": "object", "properties": {"a": {"minimum": "x"}}},
+    {"type": "object", "properties": {"a": 5}},
+    {"type": "object", "required": ["a", "a"]},
+    {"type": "object", "$defs": {"a": {"pattern": 5}}},
+    {"type": "object", "properties": {"a": {"pattern": "("}}},
+    {"type": "object", "properties": {"a": {"enum": "x"}}},
+    {"type": "object", "properties": {"a": {"anyOf": []}}},
+    {"$schema": DRAFT_07, "type": "object", "properties": {"a": {"items": 5}}},
+]
+
+
+@pytest.mark.req("S-JSCH-04")
+@pytest.mark.parametrize("schema", INVALID, ids=json.dumps)
+def test_an_invalid_schema_is_refused_at_registration(schema):
+    with pytest.raises((ValueError, TypeError), match="t"):
+        serving(schema)
+    server = Server("demo", version="1.0.0")
+    with pytest.raises((ValueError, TypeError), match="t"):
+        server.tool(lambda: "x", name="t", output_schema=schema)
+    assert server.tools == {}
+
+
+@pytest.fixture
+def canary():
+    """A loopback HTTP server that has a schema for everybody, and notes who asks for it."""
+    hits = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            hits.append(self.path)
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"{}")
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/schema.json", hits
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.req("B-JSCH-05", "B-JSCH-06", "B-JSCH-07", "C-CLI-14")
+@pytest.mark.parametrize("dialect", [{}, {"$schema": DRAFT_07}])
+def test_a_reference_into_the_network_is_never_followed_and_refuses_the_value(canary, dialect):
+    url, hits = canary
+    schema = {**dialect, **properties(a={"$ref": url}, b={"$ref": url + "#/$defs/x"}, c={})}
+    try:
+        server = serving(schema)
+    except ValueError as error:
+        assert url in str(error)
+    else:
+        listed = exchange(server, modern("tools/list"))["result"]["tools"]
+        assert listed[0]["inputSchema"] == schema
+        assert_tool_error(call(server, {"a": 1}), "arguments")
+        assert_tool_error(call(server, {"b": 1}), "arguments")
+        assert call(server, {"c": 1}) == DONE
+    assert hits == []
+
+
+@pytest.mark.req("B-JSCH-05", "B-JSCH-06", "C-CLI-14")
+def test_a_client_never_follows_a_reference_of_a_foreign_output_schema(tmp_path, canary):
+    url, hits = canary
+    tool = {"name": "t", "inputSchema": {"type": "object"}}
+    tool["outputSchema"] = {"type": "object", "properties": {"a": {"$ref": url}}}
+    with Client(stub(tmp_path, [tool], {"a": 1}).command) as client:
+        assert client.list_tools() == [tool]
+        with pytest.raises(Exception, match="structuredContent"):
+            client.call_tool("t", {})
+    assert hits == []
+
+
+def stub(tmp_path, tools, structured):
+    found = {"supportedVersions": [MODERN], "capabilities": {"tools": {}}}
+    hints = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+    called = {"content": [], "structuredContent": structured, "resultType": "complete"}
+    table = {
+        "server/discover": {"result": found | hints},
+        "tools/list": {"result": {"tools": tools, **hints}},
+        "tools/call": {"result": called},
+    }
+    return Stub(tmp_path, table)
+
+
+@pytest.mark.req("B-JSCH-06")
+@pytest.mark.parametrize("reference", ["#/$defs/nope", "#nope", "other.json", "file:///etc/passwd"])
+def test_a_reference_that_leads_nowhere_refuses_the_value(reference):
+    schema = properties(a={"$ref": reference}, c={})
+    try:
+        server = serving(schema)
+    except ValueError as error:
+        assert reference in str(error)
+    else:
+        assert_tool_error(call(server, {"a": 1}), "arguments")
+        assert call(server, {"c": 1}) == DONE
+
+
+LOOP = {"$defs": {"x": {"$ref": "#/$defs/x"}}, **properties(a={"$ref": "#/$defs/x"})}
+RING = {
+    "$defs": {"x": {"$ref": "#/$defs/y"}, "y": {"allOf": [{"$ref": "#/$defs/x"}]}},
+    **properties(a={"$ref": "#/$defs/x"}),
+}
+
+
+def deep(keyword, levels):
+    schema = {"type": "integer"}
+    for _ in range(levels):
+        schema = {keyword: [schema] if keyword == "allOf" else schema}
+    return properties(a=schema)
+
+
+def bomb(keyword, levels):
+    """Each level doubles the work: 2 ** levels subschemas from a schema of a few lines."""
+    definitions = {
+        f"d{n}": {keyword: [{"$ref": f"#/$defs/d{n + 1}"}, {"$ref": f"#/$defs/d{n + 1}"}]}
+        for n in range(levels)
+    }
+    definitions[f"d{levels}"] = {"type": "string" if keyword == "anyOf" else "integer"}
+    return {"$defs": definitions, **properties(a={"$ref": "#/$defs/d0"})}
+
+
+HOSTILE = {
+    "a reference to itself": LOOP,
+    "a ring of references": RING,
+    "100,000 nested allOf": deep("allOf", 100_000),
+    "100,000 nested not": deep("not", 100_000),
+    "an anyOf bomb": bomb("anyOf", 40),
+    "an allOf bomb": bomb("allOf", 40),
+    "a oneOf bomb": bomb("oneOf", 40),
+}
+
+
+@pytest.mark.req("B-JSCH-08")
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("schema", HOSTILE.values(), ids=HOSTILE)
+def test_a_schema_made_to_exhaust_us_ends_in_an_error(schema):
+    """Refused at registration, or the call is; either way soon."""
+    try:
+        server = serving(schema)
+    except ValueError as error:
+        assert "t" in str(error)
+    else:
+        assert_tool_error(call(server, {"a": 1}), "arguments")
+        assert call(server, {}) == DONE
+
+
+@pytest.mark.req("B-JSCH-09")
+def test_local_references_and_anchors_resolve():
+    schema = {
+        "$schema": DRAFT_2020,
+        "$id": "https://example.com/contact",
+        "type": "object",
+        "$defs": {
+            "phone": {"$anchor": "phone", "type": "string"},
+            "address": {"type": "object", "properties": {"street": {"type": "string"}}},
+        },
+        "properties": {
+            "phone": {"$ref": "#phone"},
+            "address": {"$ref": "#/$defs/address"},
+            "contactMethod": {"enum": ["phone", "email"]},
+            "children": {"type": "array", "items": {"$ref": "#"}},
+        },
+        "if": {"properties": {"contactMethod": {"const": "phone"}}, "required": ["contactMethod"]},
+        "then": {"required": ["phone"]},
+        "additionalProperties": False,
+    }
+    for arguments, fits in [
+        ({"phone": "1", "contactMethod": "phone"}, True),
+        ({"contactMethod": "phone"}, False),
+        ({"phone": 1}, False),
+        ({"address": {"street": 5}}, False),
+        ({"children": [{"phone": "1"}, {"children": []}]}, True),
+        ({"children": [{"phone": 1}]}, False),
+        ({"other": 1}, False),
+    ]:
+        assert accepts(schema, arguments) is fits, arguments
+
+
+PYTHON_TRAPS = [
+    ("integer", 1, True),
+    ("integer", 1.0, True),
+    ("integer", True, False),
+    ("integer", "1", False),
+    ("integer", 1.5, False),
+    ("integer", 2**70, True),
+    ("number", 1, True),
+    ("number", 1.5, True),
+    ("number", False, False),
+    ("number", "1", False),
+    ("boolean", True, True),
+    ("boolean", 1, False),
+    ("boolean", 0, False),
+    ("string", "1", True),
+    ("string", 1, False),
+    ("null", None, True),
+    ("null", 0, False),
+    ("array", [], True),
+    ("array", "", False),
+    ("object", {}, True),
+    ("object", [], False),
+]
+
+
+@pytest.mark.req("B-JSCH-10")
+@pytest.mark.parametrize(("kind", "value", "fits"), PYTHON_TRAPS)
+def test_pythons_idea_of_a_number_is_not_jsons(kind, value, fits):
+    """The same with the small validator and with the full one (which `minLength` asks for)."""
+    assert accepts(properties(a={"type": kind}), {"a": value}) is fits
+    assert accepts(properties(a={"type": kind}, b={"minLength": 1}), {"a": value}) is fits
+
+
+ROOTS = [
+    ({"type": "array", "items": {"type": "integer"}}, [1, 2], ["x"]),
+    ({"type": "integer", "minimum": 1}, 1, 0),
+    ({"type": "string"}, "x", 5),
+    ({"anyOf": [{"type": "null"}, {"type": "boolean"}]}, None, 0),
+    ({"enum": [1, "a"]}, "a", "b"),
+    ({"$ref": "#/$defs/n", "$defs": {"n": {"type": "number"}}}, 1.5, "x"),
+    ({}, [1], None),
+]
+
+
+@pytest.mark.req("S-JSCH-11", "S-CALL-18", "S-LIST-12")
+@pytest.mark.parametrize(("schema", "good", "bad"), ROOTS)
+def test_an_output_schema_may_have_any_root(schema, good, bad):
+    server = Server("demo", version="1.0.0")
+    given = [good, bad]
+    server.tool(lambda: given[0], name="t", output_schema=schema)
+    (tool,) = exchange(server, modern("tools/list"))["result"]["tools"]
+    assert tool["outputSchema"] == schema
+    assert call(server, {})["result"]["structuredContent"] == good
+    if schema:
+        given.reverse()
+        assert_tool_error(call(server, {}))
+
+
+EVIL = ["(a+)+$", "^(a+)+$", "(a*)*b", "^(([a-z])+.)+[A-Z]([a-z])+$", "(a|aa)+$", "(.*a){25}"]
+
+
+@pytest.mark.req("B-JSCH-12")
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("pattern", EVIL)
+def test_a_pattern_made_to_hang_is_refused_or_answered_soon(pattern):
+    try:
+        server = serving(properties(a={"type": "string", "pattern": pattern}))
+    except ValueError as error:
+        assert pattern in str(error)
+    else:
+        assert_tool_error(call(server, {"a": "a" * 40 + "!"}), "arguments")
+
+
+@pytest.mark.req("B-JSCH-12")
+@pytest.mark.parametrize("pattern", ["^[a-z]+$", r"^\d{4}-\d{2}$", "^(a|b)*$", "(ab)+", "a+b+"])
+def test_an_honest_pattern_is_welcome(pattern):
+    server = serving(properties(a={"type": "string", "pattern": pattern}))
+    assert_tool_error(call(server, {"a": "?"}), "arguments")
+
+
+@pytest.mark.req("B-JSCH-12", "C-CALL-25")
+@pytest.mark.timeout(20)
+def test_a_client_cannot_be_hung_by_a_foreign_pattern(tmp_path):
+    tool = {"name": "t", "inputSchema": {"type": "object"}}
+    tool["outputSchema"] = properties(a={"type": "string", "pattern": "(a+)+$"})
+    with Client(stub(tmp_path, [tool], {"a": "a" * 40 + "!"}).command) as client:
+        client.list_tools()
+        try:
+            client.call_tool("t", {})
+        except Exception as error:
+            assert "structuredContent" in str(error)
+
+
+@pytest.mark.req("C-JSCH-13", "C-CALL-25")
+def test_a_client_keeps_what_it_does_not_know_and_does_not_stumble_over_it(tmp_path):
+    schema = {"type": "object", "x-unknown": {"deep": [1]}, "$comment": "kept", "format": "zzz"}
+    tool = {"name": "t", "inputSchema": schema, "outputSchema": schema}
+    with Client(stub(tmp_path, [tool], {"a": 1}).command) as client:
+        assert client.list_tools() == [tool]
+        assert client.call_tool("t", {}).structured == {"a": 1}

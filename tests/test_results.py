@@ -1,0 +1,170 @@
+"""RES: what every modern result carries, what a legacy one must not, and the caching hints."""
+
+import json
+
+import pytest
+from support import assert_error, complete, exchange, initialize, legacy, modern
+
+from minimcp import Server
+
+HINTS = {"ttlMs": 60_000, "cacheScope": "public"}
+CACHEABLE = [
+    "server/discover",
+    "tools/list",
+    "prompts/list",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+]
+RESULTS = {
+    "prompts/list": {"prompts": []},
+    "resources/list": {"resources": []},
+    "resources/templates/list": {"resourceTemplates": []},
+    "resources/read": {"contents": [{"uri": "x:y", "text": "z"}]},
+    "prompts/get": {"messages": []},
+    "completion/complete": {"completion": {"values": []}},
+    "acme/echo": {"value": [1]},
+    "acme/empty": {},
+}
+
+
+def everything(**options):
+    server = Server("demo", version="1.0.0", **options)
+
+    @server.tool
+    def echo(text: str) -> str:
+        return text
+
+    def answers(method, result):
+        @server.method(method, capability=method.split("/")[0])
+        def handler(params, context):
+            return result
+
+    for method, result in RESULTS.items():
+        answers(method, result)
+
+    @server.method("acme/none", capability="acme")
+    def nothing(params, context):
+        return None
+
+    return server
+
+
+METHODS = [*RESULTS, "acme/none", "server/discover", "tools/list", "tools/call"]
+
+
+def ask(server, method, request=modern):
+    params = {"name": "echo", "arguments": {"text": "x"}, "uri": "x:y"}
+    return exchange(server, request(method, params))["result"]
+
+
+@pytest.mark.req("S-RES-01", "S-RES-02")
+@pytest.mark.parametrize("method", METHODS)
+def test_every_modern_result_is_complete_and_says_so(method):
+    assert ask(everything(), method)["resultType"] == "complete"
+
+
+@pytest.mark.req("S-RES-03", "S-RES-06")
+@pytest.mark.parametrize("method", METHODS)
+def test_the_cacheable_results_and_no_others_carry_hints(method):
+    result = ask(everything(), method)
+    found = {key: result[key] for key in ("ttlMs", "cacheScope") if key in result}
+    assert found == (HINTS if method in CACHEABLE else {})
+
+
+@pytest.mark.req("S-RES-03")
+def test_a_handler_may_give_its_own_hints():
+    server = Server("demo", version="1.0.0")
+
+    @server.method("resources/read", capability="resources")
+    def read(params, context):
+        return {"contents": [], "ttlMs": 5, "cacheScope": "private"}
+
+    expected = complete({"contents": [], "ttlMs": 5, "cacheScope": "private"})
+    assert exchange(server, modern("resources/read", {"uri": "x:y"})) == expected
+
+
+@pytest.mark.req("S-RES-04", "S-RES-05")
+@pytest.mark.parametrize("ttl", [0, 1, 86_400_000, 2**53])
+@pytest.mark.parametrize("scope", ["public", "private"])
+def test_configured_hints_are_sent(ttl, scope):
+    server = everything(ttl_ms=ttl, cache_scope=scope)
+    for method in CACHEABLE:
+        result = ask(server, method)
+        assert (type(result["ttlMs"]), result["ttlMs"], result["cacheScope"]) == (int, ttl, scope)
+
+
+@pytest.mark.req("S-RES-04")
+@pytest.mark.parametrize("ttl", [-1, 1.5, 1.0, True, False, "1", None])
+def test_a_ttl_that_is_no_natural_number_is_refused_when_the_server_is_made(ttl):
+    with pytest.raises((ValueError, TypeError), match="ttl_ms"):
+        Server("demo", version="1.0.0", ttl_ms=ttl)
+
+
+@pytest.mark.req("S-RES-05")
+@pytest.mark.parametrize("scope", ["Public", "all", "", None, 1])
+def test_a_scope_that_is_neither_is_refused_when_the_server_is_made(scope):
+    with pytest.raises((ValueError, TypeError), match="cache_scope"):
+        Server("demo", version="1.0.0", cache_scope=scope)
+
+
+@pytest.mark.req("S-RES-07")
+@pytest.mark.parametrize("scope", ["public", "private"])
+def test_all_pages_have_the_same_hints(scope):
+    server = Server("demo", version="1.0.0", cache_scope=scope, page_size=2)
+    for name in "abcde":
+        server.tool(lambda: "x", name=name)
+    found, cursor = [], None
+    while True:
+        result = exchange(server, modern("tools/list", {"cursor": cursor} if cursor else {}))[
+            "result"
+        ]
+        found.append((result["ttlMs"], result["cacheScope"]))
+        cursor = result.get("nextCursor")
+        if cursor is None:
+            break
+    assert found == [(60_000, scope)] * 3
+
+
+@pytest.mark.req("S-RES-08")
+def test_the_public_default_is_true_because_the_list_is_the_same_for_everybody():
+    """Whoever asks, with whatever capabilities or name, gets the same bytes."""
+    server = everything()
+    info = {"io.modelcontextprotocol/clientInfo": {"name": "other", "version": "2"}}
+    asked = [
+        modern("tools/list"),
+        modern("tools/list", capabilities={"sampling": {}, "elicitation": {}}),
+        modern("tools/list", meta=info),
+    ]
+    replies = [json.dumps(exchange(server, message)) for message in asked]
+    assert len(set(replies)) == 1
+    assert exchange(server, asked[0])["result"]["cacheScope"] == "public"
+
+
+@pytest.mark.req("S-RES-09", "S-RES-10")
+@pytest.mark.parametrize("method", [*RESULTS, "acme/none"])
+def test_a_legacy_result_is_exactly_what_the_handler_gave(method):
+    server = everything()
+    exchange(server, initialize())
+    assert ask(server, method, legacy) == RESULTS.get(method, {})
+
+
+@pytest.mark.req("S-RES-11")
+def test_a_handler_that_returns_nothing_answers_with_an_empty_result():
+    assert exchange(everything(), modern("acme/none")) == complete({})
+    assert exchange(everything(), modern("acme/empty")) == complete({})
+
+
+@pytest.mark.req("S-RES-11")
+@pytest.mark.parametrize("value", [[], "x", 5, False, object()])
+def test_a_handler_that_returns_no_object_is_at_fault(value):
+    server = Server("demo", version="1.0.0")
+
+    @server.method("acme/wrong", capability="acme")
+    def wrong(params, context):
+        return value
+
+    exchange(server, initialize())
+    for request in modern, legacy:
+        assert_error(exchange(server, request("acme/wrong")), -32603)
+        assert_error(exchange(server, request("no/such")), -32601)
