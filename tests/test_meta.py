@@ -264,3 +264,20 @@ def test_a_client_declares_exactly_the_capabilities_it_has_handlers_for(
 ):
     for meta in metas(tmp_path, on_input=handlers):
         assert meta[CAPABILITIES] == declared
+
+
+@pytest.mark.req("C-META-16")
+def test_metadata_of_the_caller_is_sent_along_and_cannot_replace_ours(tmp_path):
+    server = stub(tmp_path)
+    mine = {
+        "traceparent": "00-1-2-03",
+        "com.example/x": [1],
+        VERSION: "1999-01-01",
+        CAPABILITIES: 5,
+    }
+    with Client(server.command) as client:
+        client.request("tools/call", {"name": "any", "_meta": mine})
+    meta = server.received()[-1]["params"]["_meta"]
+    assert (meta["traceparent"], meta["com.example/x"]) == ("00-1-2-03", [1])
+    assert (meta[VERSION], meta[CAPABILITIES]) == (MODERN, {})
+    assert mine[VERSION] == "1999-01-01"

@@ -449,6 +449,17 @@ def test_our_server_serves_a_legacy_session_of_each_revision(version):
         assert server.ask(legacy("ping", id=3)) == plain({}, 3)
 
 
+@pytest.mark.req("S-VER-15")
+def test_our_server_asks_nothing_of_a_legacy_client_that_is_not_ready():
+    with Stdio(DEMO) as server:
+        server.ask(initialize(capabilities={"sampling": {}, "elicitation": {}, "roots": {}}))
+        server.ask(legacy("tools/list", id=1))
+        server.ask(legacy("tools/call", {"name": "calc.add", "arguments": {}}, 2))
+        server.close_stdin()
+        assert server.read_all() == []
+        assert [message["id"] for message in server.received] == [0, 1, 2]
+
+
 @pytest.mark.req("MATRIX-legacy-dual-stdio")
 def test_our_legacy_client_and_our_server():
     with Client(DEMO, era="legacy") as client:
