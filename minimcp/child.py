@@ -1,0 +1,101 @@
+"""The stdio wire of a client: a child process and its three pipes.
+
+Nothing the child does can hold the client up: one thread writes to it, one reads what it says,
+one drains its stderr (and keeps the last lines), and one waits for its end.
+
+https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/stdio
+"""
+
+import os
+import signal
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from queue import SimpleQueue
+from subprocess import PIPE, Popen
+from threading import Thread
+
+from .protocol import Message, dumps
+
+POLITE, FIRM = 2.0, 1.0  # seconds to end after stdin was closed, and after SIGTERM
+
+
+class Child:
+    """A server as a child process; `receive` gets each line it prints, and `None` at the end."""
+
+    def __init__(self, command: Sequence[str], env: Mapping[str, str] | None = None) -> None:
+        self.command = list(command)
+        self.env = {**os.environ, **(env or {})}
+        self.last_words: deque[str] = deque(maxlen=20)
+        self.outbox: SimpleQueue[bytes | None] = SimpleQueue()
+        self.threads: list[Thread] = []
+
+    def open(self, receive: Callable[[str | None], None]) -> None:
+        """Start the process; `ConnectionError` if there is no such command."""
+        self.receive = receive
+        try:
+            self.process = Popen(
+                self.command,
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=PIPE,
+                env=self.env,
+                start_new_session=True,
+            )
+        except OSError as error:
+            text = f"cannot start {self.command}: {error}; is it on the PATH?"
+            raise ConnectionError(text) from None
+        jobs = (self._wait, self._drain, self._read, self._write)
+        self.threads = [Thread(target=job, daemon=True) for job in jobs]
+        for thread in self.threads:
+            thread.start()
+
+    def send(self, message: Message, timeout: float | None) -> None:
+        """Hand a message to the writing thread; never blocks."""
+        self.outbox.put(dumps(message).encode() + b"\n")
+
+    def close(self) -> None:
+        """Close its stdin, wait, then SIGTERM, then SIGKILL; nothing is left behind."""
+        self.outbox.put(None)
+        waiting = self.threads[0]
+        waiting.join(POLITE)
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            if waiting.is_alive():
+                self._signal(number)
+                waiting.join(FIRM)
+        for thread in self.threads:
+            thread.join(FIRM)
+
+    def obituary(self) -> str:
+        """What is known about its end: exit code, and its last lines on stderr."""
+        for thread in self.threads[:2]:
+            thread.join(FIRM)
+        code = self.process.poll()
+        end = "closed its output" if code is None else f"ended with exit code {code}"
+        words = "\n  ".join(["", *self.last_words]) or "\n  (nothing on stderr)"
+        return f"the server {self.command} {end}{words}"
+
+    def _signal(self, number: int) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, number)
+
+    def _wait(self) -> None:
+        self.process.wait()
+        self._signal(signal.SIGKILL)  # what it started and left behind holds our pipes
+
+    def _drain(self) -> None:
+        with self.process.stderr as pipe:
+            for line in pipe:
+                self.last_words.append(line.decode(errors="replace").rstrip())
+
+    def _read(self) -> None:
+        with self.process.stdout as pipe:
+            for line in pipe:
+                self.receive(line.decode(errors="surrogateescape"))
+        self.receive(None)
+
+    def _write(self) -> None:
+        with suppress(OSError), self.process.stdin as pipe:
+            while (data := self.outbox.get()) is not None:
+                pipe.write(data)
+                pipe.flush()

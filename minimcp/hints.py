@@ -1,0 +1,227 @@
+"""A signature is a closed object: type hints become a schema, and arguments what was declared.
+
+`read_hint` gives two things: the JSON Schema of a type hint, and a function from a value that
+fits it to what the hint promises (an `Enum` member, a dataclass, `2` for `2.0`). A tool, a
+dataclass and a `TypedDict` are the same thing here: named members, closed, read by calling it.
+
+https://modelcontextprotocol.io/specification/2026-07-28/server/tools#tool
+"""
+
+import types
+import typing
+from collections.abc import Callable
+from typing import Annotated, Any, Final, Literal, NamedTuple, Union, get_args, get_origin
+
+from .protocol import JSON, KINDS, MISSING, dumps, loads
+from .schema import Schema, same, validate
+
+Content = Annotated[list[dict[str, Any]], "MCP content blocks"]  # a tool that makes its own blocks
+Members = dict[str, tuple[Any, Any]]  # name -> (type hint, default); MISSING: it is required
+OPTIONAL: Final = object()  # a default that cannot be shown
+
+
+class Hint(NamedTuple):
+    """What a type hint means on the wire, and how a value from there becomes a Python one."""
+
+    schema: Schema
+    read: Callable[..., Any]
+
+
+def _as_it_is(value: JSON) -> Any:
+    return value
+
+
+PLAIN: Final[dict[Any, Hint]] = {kind: Hint({"type": KINDS[kind]}, _as_it_is) for kind in KINDS}
+PLAIN |= {int: Hint({"type": "integer"}, int), None: PLAIN[type(None)], Any: Hint({}, _as_it_is)}
+
+
+def read_hint(hint: Any) -> Hint:
+    """The schema and the reader of one type hint; `TypeError` if JSON cannot express it."""
+    shape = SHAPES.get(get_origin(hint))
+    if shape:
+        return shape(*get_args(hint))
+    if hint in PLAIN:
+        return PLAIN[hint]
+    if hasattr(hint, "__members__"):
+        return _options(list(hint), [member.value for member in hint])
+    if hasattr(hint, "__dataclass_fields__"):
+        return closed_object(hint, _dataclass_members(hint))
+    if hasattr(hint, "__required_keys__"):
+        return closed_object(hint, _typed_dict_members(hint))
+    name = getattr(hint, "__name__", hint)
+    raise TypeError(
+        f"{name} has no JSON form; use str, int, float, bool, None, list[...], "
+        "dict[str, ...], a union, Literal, Enum, a TypedDict, a dataclass or Any"
+    )
+
+
+# ## Hints with something in brackets
+
+
+def _annotated(hint: Any, *notes: Any) -> Hint:
+    schema, reader = read_hint(hint)
+    for note in notes:
+        more = {"description": note} if isinstance(note, str) else note
+        schema = {**schema, **more} if isinstance(more, dict) else schema
+    return Hint(schema, reader)
+
+
+def _list(hint: Any) -> Hint:
+    item, reader = read_hint(hint)
+    return Hint({"type": "array", "items": item}, lambda value: [reader(one) for one in value])
+
+
+def _dict(key: Any, hint: Any) -> Hint:
+    if key is not str:
+        raise TypeError("the names in a JSON object are strings; use dict[str, ...]")
+    item, reader = read_hint(hint)
+    schema = {"type": "object", "additionalProperties": item}
+    return Hint(schema, lambda value: {name: reader(one) for name, one in value.items()})
+
+
+def _union(*hints: Any) -> Hint:
+    choices = [read_hint(hint) for hint in hints]
+
+    def reader(value: JSON) -> Any:
+        return next(choice.read(value) for choice in choices if not validate(value, choice.schema))
+
+    return Hint({"anyOf": [choice.schema for choice in choices]}, reader)
+
+
+def _options(members: list[Any], values: list[JSON]) -> Hint:
+    kinds = {KINDS.get(type(value)) for value in values}
+    if None in kinds:
+        raise TypeError("an option has no JSON form; use strings or numbers")
+    schema = {"enum": values} if len(kinds) > 1 else {"type": kinds.pop(), "enum": values}
+    pairs = list(zip(members, values, strict=False))
+    return Hint(schema, lambda value: next(one for one, own in pairs if same(own, value)))
+
+
+SHAPES: Final[dict[Any, Callable[..., Hint]]] = {
+    Annotated: _annotated,
+    list: _list,
+    dict: _dict,
+    Union: _union,
+    types.UnionType: _union,
+    Literal: lambda *values: _options(list(values), list(values)),
+}
+
+# ## Closed objects
+
+
+def closed_object(call: Callable[..., Any], members: Members) -> Hint:
+    """The schema of named members, and a reader that calls `call` with them as keywords."""
+    hints = {name: _member(name, *member) for name, member in members.items()}
+    schema: Schema = {"type": "object", "additionalProperties": False}
+    if hints:
+        schema["properties"] = {name: hint.schema for name, hint in hints.items()}
+    if required := [name for name, (_, default) in members.items() if default is MISSING]:
+        schema["required"] = required
+
+    def reader(value: dict[str, JSON], /, **more: Any) -> Any:
+        return call(**{name: hints[name].read(one) for name, one in value.items()}, **more)
+
+    return Hint(schema, reader)
+
+
+def _member(name: str, hint: Any, default: Any) -> Hint:
+    try:
+        schema, reader = read_hint(hint)
+    except RecursionError:
+        raise RecursionError(f"{name!r}: a type that contains itself; use dict or Any") from None
+    except TypeError as error:
+        raise TypeError(f"{name!r}: {error}") from None
+    try:
+        return Hint({**schema, "default": loads(dumps(default))}, reader)
+    except Exception:  # there is no default, or none that JSON can show
+        return Hint(schema, reader)
+
+
+def _dataclass_members(cls: Any) -> Members:
+    from dataclasses import MISSING as NOTHING
+    from dataclasses import fields
+
+    def default(field: Any) -> Any:
+        if field.default is not NOTHING:
+            return field.default
+        return MISSING if field.default_factory is NOTHING else OPTIONAL
+
+    hints = typing.get_type_hints(cls, include_extras=True)
+    return {one.name: (hints[one.name], default(one)) for one in fields(cls) if one.init}
+
+
+def _typed_dict_members(cls: Any) -> Members:
+    members = {}
+    for name, hint in typing.get_type_hints(cls, include_extras=True).items():
+        # subtle: with postponed hints `__required_keys__` does not see these two marks
+        mark = getattr(get_origin(hint), "_name", None)
+        marked = mark in ("Required", "NotRequired")
+        required = mark == "Required" if marked else name in cls.__required_keys__
+        members[name] = (get_args(hint)[0] if marked else hint, MISSING if required else OPTIONAL)
+    return members
+
+
+# ## Functions
+#
+# `inspect.signature` knows all this too, at the price of a third of the start-up time.
+
+REFUSED: Final = {
+    0x04: "takes any number of arguments; name each one, or take one list",
+    0x08: "takes any named argument; name each one, or take one dict",
+    0x20: "is a generator, and a call has one result; return a list",
+    0x200: "is an async generator, and a call has one result; return a list",
+}
+
+
+class Signature(NamedTuple):
+    """What a function takes (a closed object, read by calling it) and what it gives."""
+
+    arguments: Hint
+    result: Any  # the type hint
+    special: str | None  # the parameter that does not come from the caller
+
+
+def signature(function: Any, special: Any, free: bool = False) -> Signature:
+    """Read a function; `TypeError` says why no call could fill its parameters.
+
+    The parameter annotated `special` is left out. A parameter without a hint takes any JSON
+    value. `free` is for a schema written by hand: then `**more` is welcome, hints are not read.
+    """
+    plain = function
+    while hasattr(plain, "__wrapped__"):
+        plain = plain.__wrapped__
+    if not hasattr(plain, "__code__"):
+        if not hasattr(plain.__call__, "__code__"):
+            raise TypeError(f"{function!r} does not show its parameters; wrap it in a def")
+        return signature(plain.__call__, special, free)
+    hints = _resolve(plain)
+    members = _parameters(plain, hints, free)
+    name = next((name for name, (hint, _) in members.items() if hint is special), None)
+    members.pop(name, None)
+    reader = (lambda value, /, **more: function(**value, **more)) if free else None
+    arguments = Hint({}, reader) if reader else closed_object(function, members)
+    return Signature(arguments, hints.get("return", Any), name)
+
+
+def _parameters(plain: Any, hints: dict[str, Any], free: bool) -> Members:
+    code = plain.__code__
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    for flag, reason in REFUSED.items():
+        if code.co_flags & flag and not (free and flag == 0x08):
+            star = code.co_varnames[len(names) :][:1] if flag < 0x20 else (plain.__name__,)
+            raise TypeError(f"{star[0]!r} {reason}")
+    if code.co_posonlyargcount:
+        raise TypeError(f"{names[0]!r} is positional-only; remove the '/'")
+    last = names[: code.co_argcount][::-1]
+    defaults = dict(zip(last, (plain.__defaults__ or ())[::-1], strict=False)) | (
+        plain.__kwdefaults__ or {}
+    )
+    own = names[hasattr(plain, "__func__") :]  # a bound method has its first argument already
+    return {name: (hints.get(name, Any), defaults.get(name, MISSING)) for name in own}
+
+
+def _resolve(plain: Any) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(plain, include_extras=True)
+    except NameError as error:
+        raise TypeError(f"{error}; define what a type hint names at module level") from None

@@ -1,0 +1,185 @@
+"""The vocabulary: revisions, error codes, `_meta` keys, tables of methods, strict JSON.
+
+First page of the reading order. It knows no server and no client, opens nothing and decides
+nothing: it holds the words of the specification that all the other pages use.
+"""
+
+import json
+from typing import Any, Final, NoReturn
+
+JSON = Any  # None, bool, int, float, str, list[JSON] or dict[str, JSON]
+Message = dict[str, Any]  # a JSON-RPC object: request, notification, result or error
+Params = dict[str, Any]
+
+# ## Revisions
+#
+# A *modern* request says in its `_meta` which revision it speaks, and needs nothing that came
+# before. A *legacy* connection opens with an `initialize` handshake. Newest first.
+
+MODERN: Final = ("2026-07-28",)
+LEGACY: Final = ("2025-11-25", "2025-06-18")
+
+# ## Error codes
+#
+# JSON-RPC's five, and the three that MCP adds. Every other code from -32020 to -32099 is kept
+# for future revisions, so we never send one.
+
+PARSE_ERROR: Final = -32700
+INVALID_REQUEST: Final = -32600
+METHOD_NOT_FOUND: Final = -32601
+INVALID_PARAMS: Final = -32602
+INTERNAL_ERROR: Final = -32603
+HEADER_MISMATCH: Final = -32020
+MISSING_CAPABILITY: Final = -32021
+UNSUPPORTED_VERSION: Final = -32022
+MCP_ERRORS: Final = (HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION)
+RESERVED: Final = range(-32099, -32019)
+
+# ## Keys of `_meta`
+
+VERSION_KEY: Final = "io.modelcontextprotocol/protocolVersion"
+CAPABILITIES_KEY: Final = "io.modelcontextprotocol/clientCapabilities"
+CLIENT_KEY: Final = "io.modelcontextprotocol/clientInfo"
+SERVER_KEY: Final = "io.modelcontextprotocol/serverInfo"
+LOG_LEVEL_KEY: Final = "io.modelcontextprotocol/logLevel"
+SUBSCRIPTION_KEY: Final = "io.modelcontextprotocol/subscriptionId"
+
+# ## Tables of methods
+#
+# `NAMED`: what the method is about, and where its name stands. These have an `Mcp-Name` header
+# over HTTP, and these alone may answer "I need some input first".
+# `CACHEABLE`: their results say for how long, and for whom, they may be kept.
+# `INPUTS`: what a server may ask of a client, and the capability that allows it.
+
+NAMED: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+CACHEABLE: Final = frozenset(
+    [
+        "server/discover",
+        "tools/list",
+        "prompts/list",
+        "resources/list",
+        "resources/templates/list",
+        "resources/read",
+    ]
+)
+INPUTS: Final = {
+    "elicitation/create": "elicitation",
+    "sampling/createMessage": "sampling",
+    "roots/list": "roots",
+}
+LOG_LEVELS: Final = [
+    "debug",
+    "info",
+    "notice",
+    "warning",
+    "error",
+    "critical",
+    "alert",
+    "emergency",
+]
+
+
+# ## Two kinds of failure, by who can act on them
+
+
+class ProtocolError(Exception):
+    """The peer's message is wrong: a JSON-RPC error with `code`, `message` and `data`.
+
+    Raise it in a handler to answer with that error. The client raises it when the server
+    answered with one. https://modelcontextprotocol.io/specification/2026-07-28/basic#error-codes
+    """
+
+    def __init__(self, code: int, message: str, data: JSON = None) -> None:
+        super().__init__(message)
+        self.code, self.message, self.data = code, message, data
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.code})"
+
+
+class ToolError(Exception):
+    """A tool cannot do what it was asked, and the model can act on the text.
+
+    The caller gets a result with `isError: true` and this text, not a JSON-RPC error.
+    https://modelcontextprotocol.io/specification/2026-07-28/server/tools#error-handling
+    """
+
+
+# ## Looking at values
+
+MISSING: Final = object()
+KINDS: Final = {
+    dict: "object", list: "array", str: "string", bool: "boolean", int: "integer",
+    float: "number", type(None): "null",
+}  # fmt: skip
+
+
+def is_id(value: object) -> bool:
+    """Whether a value may identify a request: a string or an integer, and `True` is neither."""
+    return type(value) is str or type(value) is int
+
+
+def describe(value: object) -> str:
+    """What came, for a person: `string "x"`, `null`, `object`, `nothing`."""
+    if value is MISSING:
+        return "nothing"
+    kind = KINDS.get(type(value), type(value).__name__)
+    if kind in ("object", "array", "null"):
+        return kind
+    text = json.dumps(value)
+    return f"{kind} {text if len(text) <= 60 else text[:57] + '…'}"
+
+
+def expect(holder: Params, key: str, kind: type, where: str, default: object = MISSING) -> Any:
+    """The member `key`, which must be of one kind; else an error that says what and where."""
+    value = holder.get(key, default)
+    if not isinstance(value, kind):
+        text = f"{where}.{key}: expected {KINDS[kind]}, got {describe(value)}"
+        raise ProtocolError(INVALID_PARAMS, text)
+    return value
+
+
+# ## Strict JSON, in and out
+#
+# Python's `json` reads and writes `NaN`, which is no JSON, and half characters (`"\ud800"`),
+# which are no text. It gives up on deep nesting with a `RecursionError` and on endless digits
+# with a `ValueError`. Here all of these are one thing: a line that could not be read.
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _plain(value: object) -> JSON:
+    """What a dataclass or an `Enum` member looks like as JSON."""
+    if hasattr(value, "__dataclass_fields__"):
+        return {name: getattr(value, name) for name in value.__dataclass_fields__}
+    if hasattr(type(value), "__members__"):
+        return value.value  # type: ignore[attr-defined]
+    raise TypeError(f"a value of type {type(value).__name__} has no JSON form")
+
+
+_decode = json.JSONDecoder(parse_constant=_refuse).decode
+_encode = json.JSONEncoder(
+    ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain
+).encode
+
+
+def loads(line: str) -> JSON:
+    """Read one line of strict JSON; raise `ProtocolError` (-32700) if it is not."""
+    try:
+        value = _decode(line.removeprefix("\ufeff"))
+        if not line.isascii() or "\\ud" in line or "\\uD" in line:
+            dumps(value)
+    except (ValueError, RecursionError) as error:
+        reason = "nested too deeply" if isinstance(error, RecursionError) else error
+        raise ProtocolError(PARSE_ERROR, f"Parse error: {reason}") from None
+    return value
+
+
+def dumps(value: JSON) -> str:
+    """Write strict JSON on one line; raise `ValueError`, `TypeError` or `RecursionError`."""
+    text = _encode(value)
+    if not text.isascii():
+        text.encode()  # subtle: half a character passes the encoder, but is no UTF-8
+    return text
