@@ -316,7 +316,7 @@ def test_a_batch_is_one_invalid_request_and_runs_nothing(batch):
 @pytest.mark.req("S-ENV-09", "S-STDIO-07", "S-CANC-11")
 def test_a_modern_server_sends_no_request_and_cancels_nothing(tmp_path):
     source = """
-        from minimcp import Context, InputRequired, Server, run
+        from minimcp import Context, Server, run
         server = Server("demo", version="1.0.0")
 
         @server.tool

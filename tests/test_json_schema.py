@@ -113,7 +113,7 @@ UNKNOWN_DIALECTS = [
 def test_an_unknown_dialect_is_refused_by_name_with_the_known_ones(dialect):
     with pytest.raises(ValueError, match="t") as caught:
         serving({"$schema": dialect, "type": "object"})
-    for name in dialect, DRAFT_2020, "draft-07":
+    for name in dialect.rstrip("#"), DRAFT_2020, "draft-07":
         assert name in str(caught.value)
 
 

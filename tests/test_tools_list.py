@@ -345,7 +345,7 @@ BAD_SCHEMAS = [
 @pytest.mark.parametrize("schema", BAD_SCHEMAS, ids=json.dumps)
 def test_an_input_schema_that_is_none_is_refused_at_registration(schema):
     server = demo("a")
-    with pytest.raises((ValueError, TypeError), match="bad"):
+    with pytest.raises((ValueError, TypeError), match=r"JSON Schema|input schema|input_schema"):
         server.tool(lambda **arguments: "x", name="bad", input_schema=schema)
     assert names(listed(server)) == ["a"]
 

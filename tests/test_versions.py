@@ -22,7 +22,7 @@ from support import (
     plain,
 )
 
-from minimcp import Client, Server
+from minimcp import Client, ProtocolError, Server
 
 DEMO = [sys.executable, "-m", "minimcp.demo"]
 VERSION = "io.modelcontextprotocol/protocolVersion"
@@ -268,8 +268,10 @@ def test_a_refused_version_is_tried_once_more_with_what_is_offered(tmp_path):
 @pytest.mark.req("C-VER-20", "C-STDIO-20")
 def test_a_version_refused_twice_is_refused(tmp_path):
     stub = modern_stub(tmp_path, refused(MODERN))
-    with pytest.raises(Exception, match=MODERN), Client(stub.command):
-        pass
+    with pytest.raises(ProtocolError) as caught:
+        Client(stub.command)
+    assert caught.value.code == -32022
+    assert caught.value.data == {"supported": [MODERN], "requested": MODERN}
     assert stub.methods() == ["server/discover", "server/discover"]
 
 
