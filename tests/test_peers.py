@@ -10,6 +10,7 @@ import shlex
 import socket
 import subprocess
 import sys
+import tempfile
 from contextlib import ExitStack, contextmanager, suppress
 from importlib import metadata, util
 from pathlib import Path
@@ -91,8 +92,14 @@ SERVERS = {  # name: (command, tools, calls with their answers)
         ["calc.add", "text.word_count", "text.summarize_naive"],
         [
             (["calc.add", {"a": 2, "b": 40}], ok("42", 42)),
-            (["text.word_count", {"text": "naïve ☃ again"}], ok("3", 3)),
-            (["calc.add", {"a": 2}], bad("calc.add: arguments: missing b")),
+            (
+                ["text.word_count", {"text": "naïve ☃"}],
+                ok('{"words":2,"characters":7}', {"words": 2, "characters": 7}),
+            ),
+            (
+                ["calc.add", {"a": 2}],
+                bad("calc.add cannot take these arguments:\narguments.b: missing"),
+            ),
         ],
     ),
     "mcp": (
@@ -134,11 +141,13 @@ SERVERS = {  # name: (command, tools, calls with their answers)
 
 
 def ours(asked, calls, target):
-    with Client(target, era=asked, timeout=20) as client:
+    pin = {"version": asked} if asked.startswith("20") else {"era": asked}
+    with Client(target, timeout=20, **pin) as client:
+        tools = client.list_tools()  # first, so that results are held to their output schemas
         results = [client.call_tool(*call) for call in calls]
         return {
             "protocol_version": client.protocol_version,
-            "tools": [tool["name"] for tool in client.list_tools()],
+            "tools": [tool["name"] for tool in tools],
             "results": [
                 {"text": each.text, "structured": each.structured, "is_error": each.is_error}
                 for each in results
@@ -169,7 +178,9 @@ def inspector(asked, calls, target):
     start = node_tools.command(NPM + "inspector", *options)
 
     def run(*method):
-        return output([*start, *method, *target], accept=(0, 5))["result"]
+        with tempfile.TemporaryDirectory() as home:  # it keeps a catalog of servers there
+            done = output([*start, *method, *target], accept=(0, 5), HOME=home)
+        return done["result"]
 
     def call(name, arguments):
         given = ["--tool-name", name, "--tool-args-json", json.dumps(arguments)]
@@ -247,18 +258,28 @@ def target(folder, tmp_path_factory):
         yield find
 
 
+class Summary:
+    """Prints the matrix when the run is over."""
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def pytest_terminal_summary(self, terminalreporter):
+        lines = [list(self.rows[0]), *([str(cell) for cell in row.values()] for row in self.rows)]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        terminalreporter.section("peers")
+        for line in lines:
+            terminalreporter.write_line("  ".join(map(str.ljust, line, widths)).rstrip())
+
+
 @pytest.fixture(scope="module")
 def matrix(request):
     rows = []
     yield rows
-    request.config.cache.set("peers/matrix", rows)
-    terminal = request.config.pluginmanager.get_plugin("terminalreporter")
-    if terminal and rows:
-        lines = [list(rows[0]), *([str(cell) for cell in row.values()] for row in rows)]
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        terminal.write_line("")
-        for line in lines:
-            terminal.write_line("  ".join(map(str.ljust, line, widths)).rstrip())
+    if getattr(request.config, "cache", None):  # it can be switched off
+        request.config.cache.set("peers/matrix", rows)
+    if rows:
+        request.config.pluginmanager.register(Summary(rows))
 
 
 def new_row(matrix, client, server, transport, asked):
@@ -275,10 +296,18 @@ def new_row(matrix, client, server, transport, asked):
     return row
 
 
+def objects(table):
+    for _, answer in table:
+        if not isinstance(answer["structured"], dict):
+            answer["structured"] = None
+
+
 def check(matrix, client, server, transport, asked, version, target, folder):
     """Let the client list and call the tools of the server, and compare everything it saw."""
     row = new_row(matrix, client, server, transport, asked)
     _, tools, table = json.loads(json.dumps([None, *SERVERS[server][1:]]).replace(FOLDER, folder))
+    if version != MODERN:  # older revisions know structured content only as an object
+        objects(table)
     report = CLIENTS[client](asked, [call for call, _ in table], target(server, transport))
     row.update(negotiated=report["protocol_version"], tools=len(report["tools"]))
     answers = [answer for _, answer in table]
@@ -328,6 +357,14 @@ def test_their_clients_list_and_call_the_tools_of_our_server(
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_server_that_speaks_legacy_only_is_refused_when_modern_is_asked_for(transport, target):
+    """That is why server-everything and server-filesystem have no modern row above."""
+    installed(NPM + "server-everything")
+    with pytest.raises(ConnectionError, match="the server speaks no modern revision"):
+        ours("modern", [], target(NPM + "server-everything", transport))
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_the_tester_mcp_conform_has_no_complaint_about_our_server(matrix, transport, target):
     """It offers 2025-03-26, which we do not speak, and takes the revision that we answer with."""
     row = new_row(matrix, "mcp-conform", OURS, transport, "2025-03-26")
@@ -340,3 +377,17 @@ def test_the_tester_mcp_conform_has_no_complaint_about_our_server(matrix, transp
     [said] = [each["message"] for each in report["checks"] if each["name"] == "protocol_version"]
     assert said.startswith(f"protocolVersion '{LEGACY}'")
     row.update(negotiated=LEGACY, tools=3, ok=True)
+
+
+def test_a_missing_peer_is_a_skip_here_and_a_failure_in_ci(monkeypatch):
+    monkeypatch.delenv("CI", raising=False)
+    with pytest.raises(pytest.skip.Exception, match="no such peer"):
+        need(False, "no such peer")
+    monkeypatch.setenv("CI", "true")
+    with pytest.raises(pytest.fail.Exception, match="no such peer"):
+        need(False, "no such peer")
+
+
+def test_the_lock_file_names_no_registry():
+    lock = json.loads((node_tools.HOME / "package-lock.json").read_text())
+    assert [name for name, package in lock["packages"].items() if "resolved" in package] == []
