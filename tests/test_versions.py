@@ -279,7 +279,7 @@ def test_a_version_refused_twice_is_refused(tmp_path):
 @pytest.mark.parametrize("probe", [refused("2030-01-01"), discovered("2030-01-01")])
 def test_no_common_version_is_an_error_that_names_theirs(tmp_path, probe):
     stub = modern_stub(tmp_path, probe)
-    with pytest.raises(Exception, match="2030-01-01"), Client(stub.command):
+    with pytest.raises(ConnectionError, match="2030-01-01"), Client(stub.command):
         pass
     assert "initialize" not in stub.methods()
 
@@ -316,7 +316,7 @@ def test_a_legacy_client_speaks_each_legacy_revision_to_a_legacy_server(tmp_path
 @pytest.mark.parametrize("version", ["2024-11-05", "2099-01-01", MODERN])
 def test_a_legacy_server_of_an_unsupported_version_is_left(tmp_path, version):
     stub = legacy_stub(tmp_path, version=version)
-    with pytest.raises(Exception, match=version), Client(stub.command):
+    with pytest.raises(ConnectionError, match=version), Client(stub.command):
         pass
     assert "tools/call" not in stub.methods()
     assert "notifications/initialized" not in stub.methods()
@@ -392,7 +392,7 @@ def test_a_modern_client_retries_when_its_version_is_refused(tmp_path):
 @pytest.mark.parametrize("probe", LEGACY_ANSWERS)
 def test_a_modern_client_tells_what_to_do_about_a_legacy_server(tmp_path, probe):
     stub = legacy_stub(tmp_path, probe)
-    with pytest.raises(Exception, match=r"legacy|auto"), Client(stub.command, era="modern"):
+    with pytest.raises(ConnectionError, match=r"legacy|auto"), Client(stub.command, era="modern"):
         pass
     assert set(stub.methods()) == {"server/discover"}
 
@@ -400,7 +400,7 @@ def test_a_modern_client_tells_what_to_do_about_a_legacy_server(tmp_path, probe)
 @pytest.mark.req("MATRIX-modern-legacy-stdio")
 def test_a_modern_client_gives_up_on_a_server_that_is_silent(tmp_path):
     stub = legacy_stub(tmp_path, SILENCE)
-    with pytest.raises(Exception, match=r"discover|legacy|auto"):
+    with pytest.raises(ConnectionError, match=r"discover|legacy|auto"):
         Client(stub.command, era="modern", probe_timeout=0.3)
     assert set(stub.methods()) <= {"server/discover", "notifications/cancelled"}
 
