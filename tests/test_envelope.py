@@ -499,7 +499,7 @@ def test_a_number_that_is_no_json_is_a_parse_error(token):
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), {"deep": [float("-inf")]}])
 def test_a_client_refuses_to_send_what_is_no_json(value):
     server = demo()
-    with Client(server) as client:
+    with Client(server, timeout=5) as client:
         with pytest.raises(ValueError, match=r"JSON|JSON compliant|nan|inf"):
             client.call_tool("echo", {"text": value})
         assert client.call_tool("echo", {"text": "alive"}).text == "alive"
