@@ -1,12 +1,14 @@
 """The requirements ledger, and which tests carry its ids, read from the source of all tests.
 
 From the source, so that the answer does not depend on which tests were selected for a run.
+`python tests/ledger.py` prints how many rows of each group are proven, later or left out.
 """
 
 from __future__ import annotations
 
 import ast
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -47,3 +49,18 @@ def carried() -> dict[str, list[str]]:
             for argument in mark.args:
                 found.setdefault(ast.literal_eval(argument), []).append(f"{path.name}::{name}")
     return found
+
+
+def counts() -> dict[str, Counter[str]]:
+    """Group -> status -> number of rows, in the ledger's order."""
+    found: dict[str, Counter[str]] = {}
+    for id, row in LEDGER.items():
+        group = "MATRIX" if id.startswith("MATRIX") else id.split("-")[1]
+        found.setdefault(group, Counter())[row["status"]] += 1
+    return found
+
+
+if __name__ == "__main__":
+    for group, statuses in counts().items():
+        print(f"{group:7}", ", ".join(f"{number} {status}" for status, number in statuses.items()))
+    print("total  ", dict(sum(counts().values(), Counter())))

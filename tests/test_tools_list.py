@@ -100,6 +100,7 @@ def test_every_tool_has_a_name_and_an_object_schema():
 
     first, second = listed(server)["tools"]
     assert first["name"] == "undocumented"
+    assert first["description"]
     assert first["inputSchema"]["type"] == "object"
     assert (second["name"], second["title"]) == ("calc.add", "Add")
     assert second["description"].startswith("Add two integers.")
