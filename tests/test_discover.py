@@ -1,16 +1,7 @@
 """DISC: what a server says of itself before anything else, and what a client makes of it."""
 
 import pytest
-from support import (
-    MODERN,
-    Stub,
-    assert_error,
-    complete,
-    exchange,
-    initialize,
-    legacy,
-    modern,
-)
+from support import MODERN, Stub, assert_error, complete, exchange, initialize, legacy, modern
 
 from minimcp import Client, Server
 
@@ -72,6 +63,7 @@ def test_each_registered_method_brings_its_capability_in_both_eras():
     def completions(params, context):
         return {"completion": {"values": []}}
 
+    assert prompts({}, None) == {"prompts": []}  # the decorator gives the function back
     after = capabilities(server)
     assert after == before | {"prompts": {}, "completions": {}}
     assert exchange(server, initialize())["result"]["capabilities"] == after

@@ -5,16 +5,7 @@ import tokenize
 from pathlib import Path
 
 import pytest
-from support import (
-    MODERN,
-    NO_ID,
-    Stub,
-    assert_error,
-    exchange,
-    initialize,
-    legacy,
-    modern,
-)
+from support import MODERN, NO_ID, Stub, assert_error, exchange, initialize, legacy, modern
 
 import minimcp
 from minimcp import Client, Context, ProtocolError, Server
@@ -96,6 +87,17 @@ UNKNOWN = ["unknown/method", "tools", "tools/List", "tools/call ", "", "rpc.disc
 def test_an_unknown_method_is_refused_by_name(method):
     assert_error(exchange(demo(), modern(method)), -32601, method)
     assert_error(exchange(legacy_demo(), legacy(method)), -32601, method)
+
+
+@pytest.mark.req("S-ERR-03")
+def test_a_tool_called_as_a_method_is_told_how_it_is_called():
+    for request, server in (modern, demo()), (legacy, legacy_demo()):
+        assert_error(
+            exchange(server, request("add", {"a": 1, "b": 2})), -32601, "add", "tools/call"
+        )
+        reply = exchange(server, request("subtract"))
+        assert_error(reply, -32601, "subtract")
+        assert "tools/call" not in reply["error"]["message"]
 
 
 UNADVERTISED = [
