@@ -45,7 +45,9 @@ class Peer:
         self.in_flight: dict[str | int, Context] = {}
         self.version: str | None = None  # the legacy revision, once there was an initialize
         self.capabilities: Params = {}
-        self.log_level: str | None = None
+        self.log_level = "info"  # legacy: until logging/setLevel says otherwise
+        self.lasting = False  # whether it outlives its requests, so that changes can be told
+        self.principal: str | None = None  # who it is, if the binding knows
 
     def check(self, context: Context) -> None:
         """What a binding must verify once the metadata is known; HTTP compares its headers."""
@@ -70,6 +72,8 @@ class Context:
         self.modern = VERSION_KEY in self.meta
         self.capabilities = self.meta.get(CAPABILITIES_KEY) if self.modern else peer.capabilities
         self.reported = float("-inf")
+        self.inputs: Params = {}  # on a retry: the client's answers, by the key of the question
+        self.state: JSON = None  # on a retry: what the tool wanted to remember
 
     def open(self) -> None:
         """Put the request in flight; refuse an id that is there already."""

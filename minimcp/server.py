@@ -116,6 +116,10 @@ class Server:
         handler, era = self.methods.get(context.method, (None, None))
         if handler is None or era == ("legacy" if context.modern else "modern"):
             raise self._unknown(context.method)
+        if context.modern and {"inputResponses", "requestState"} & context.params.keys():
+            from .mrtr import resume
+
+            resume(context)
         result = handler(context.params, context)
         if hasattr(result, "as_result"):  # an answer that wants to know who asked
             result = result.as_result(context)

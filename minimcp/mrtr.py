@@ -1,0 +1,133 @@
+"""Asking back: a tool that needs something from the client returns `InputRequired`.
+
+A modern server never sends a request. When it needs an answer of a person, of a model or about
+the client's folders, it answers *"not yet, I need this first"*, and forgets the call. The client
+finds the answers and sends the same request again, with the answers in it. That is a *multi
+round-trip request*. Not here: keeping a state to a single use; only a tool knows whether that
+matters to it, and where to note what has been used.
+
+https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr
+"""
+
+import hashlib
+import hmac
+import json
+import os
+import time
+
+from .context import Context
+from .protocol import (
+    INPUTS,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    JSON,
+    MISSING_CAPABILITY,
+    NAMED,
+    Params,
+    ProtocolError,
+    dumps,
+    expect,
+    loads,
+)
+from .server import error_result
+
+TTL = 600  # seconds for which a client may take its time
+KEY = os.environ.get("MINIMCP_KEY", "").encode() or os.urandom(32)
+TOO_OLD = "this tool asks its caller for input, which needs a client of revision 2026-07-28"
+
+# ## The question
+#
+# `requests` are questions by keys of the tool's choice; the answers come back under the same
+# keys. `state` is what the tool wants to remember until then.
+
+
+class InputRequired:
+    """What a tool returns to ask the client for input: `requests` (by key), `state`, or both.
+
+    Each request is `{"method": …, "params": …}`, one of `elicitation/create`,
+    `sampling/createMessage` and `roots/list`. On the retry the tool finds the answers in
+    `context.inputs` and the state, any JSON value but null, in `context.state`. A tool must be
+    ready for missing answers: it asks again. `ValueError` if there is nothing to ask.
+    """
+
+    def __init__(self, requests: dict[str, Params] | None = None, state: JSON = None) -> None:
+        self.requests, self.state = requests or {}, state
+        if not self.requests and state is None:
+            raise ValueError("InputRequired needs requests, a state, or both")
+        for key, request in self.requests.items():
+            if request.get("method") not in INPUTS:
+                raise ValueError(f"{key}: a client can be asked for {', '.join(INPUTS)}")
+
+    def as_result(self, context: Context) -> Params:
+        """The result for the client that is waiting; refused if it cannot answer."""
+        if not context.modern and context.method == "tools/call":
+            return error_result(TOO_OLD)
+        if not context.modern or context.method not in NAMED:
+            raise ProtocolError(INVALID_REQUEST, f"{context.method} cannot ask for input here")
+        for request in self.requests.values():
+            _require(context, request["method"], request.get("params", {}))
+        asked = {"inputRequests": self.requests} if self.requests else {}
+        kept = {} if self.state is None else {"requestState": seal(self.state, context)}
+        return {"resultType": "input_required", **asked, **kept}
+
+
+def _require(context: Context, method: str, params: Params) -> None:
+    """Ask nothing that the client did not declare; an empty `elicitation` means forms only."""
+    context.require(INPUTS[method])
+    mode = params.get("mode", "form")
+    declared = context.capabilities[INPUTS[method]] or {"form": {}}
+    if method == "elicitation/create" and mode not in declared:
+        data = {"requiredCapabilities": {"elicitation": {mode: {}}}}
+        raise ProtocolError(MISSING_CAPABILITY, f"the client cannot elicit by {mode}", data)
+
+
+# ## The retry
+#
+# It may reach another process than the question came from. Nothing waits for it here, and often
+# it never comes.
+
+
+def resume(context: Context) -> None:
+    """Read what a retry brought into `context.inputs` and `context.state`, or refuse it."""
+    inputs = expect(context.params, "inputResponses", dict, "params", {})
+    for key in inputs:
+        expect(inputs, key, dict, "params.inputResponses")
+    if "requestState" in context.params:
+        sealed = expect(context.params, "requestState", str, "params")
+        context.state = unseal(sealed, context)
+    context.inputs = inputs
+
+
+# ## The seal
+#
+# The state travels through the client, so it comes back from a stranger. `text.mac` can be read
+# by everybody and written by nobody: the code behind the dot is computed with a key from all of
+# the text, and from the request and the person that it belongs to. So a state that was changed,
+# that comes with other arguments or from somebody else does not fit, and we need no store to
+# know it. Set `MINIMCP_KEY` when several processes serve one client; without it every process
+# makes a key of its own.
+
+
+def seal(state: JSON, context: Context) -> str:
+    """The state as a text that only we can write, good for `TTL` seconds and this request."""
+    text = dumps([int(time.time()) + TTL, state])
+    return f"{text}.{_code(text, context)}"
+
+
+def unseal(sealed: str, context: Context) -> JSON:
+    """The state in a sealed text; `ProtocolError` (-32602) if it is not ours, or too old."""
+    text, _, code = sealed.rpartition(".")
+    if hmac.compare_digest(code.encode(), _code(text, context).encode()):
+        expires, state = loads(text)
+        if time.time() < expires:
+            return state
+    wrong = "was changed, has expired or belongs to another request; start again without it"
+    raise ProtocolError(INVALID_PARAMS, f"params.requestState: {wrong}")
+
+
+def _code(text: str, context: Context) -> str:
+    own = ("_meta", "inputResponses", "requestState")
+    request = {key: value for key, value in context.params.items() if key not in own}
+    bound = [text, context.method, request, context.peer.principal]
+    message = json.dumps(bound, sort_keys=True).encode()
+    return hmac.new(KEY, message, hashlib.sha256).hexdigest()
