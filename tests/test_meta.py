@@ -9,6 +9,7 @@ from support import (
     MODERN,
     Stub,
     assert_error,
+    assert_tool_error,
     complete,
     exchange,
     initialize,
@@ -122,6 +123,15 @@ def test_a_capability_that_was_not_declared_is_never_used(declared):
     declared = {**declared, "sampling": {}}
     reply = exchange(demo(), modern("tools/call", {"name": "sample"}, capabilities=declared))
     assert reply == complete(CONTENT)
+
+
+@pytest.mark.req("S-META-06", "S-VER-14")
+def test_a_legacy_client_declares_its_capabilities_once_in_the_handshake():
+    server, call = demo(), legacy("tools/call", {"name": "sample"})
+    exchange(server, initialize())
+    assert_tool_error(exchange(server, call), "sampling")
+    exchange(server, initialize(capabilities={"sampling": {}}))
+    assert exchange(server, call) == plain(CONTENT)
 
 
 @pytest.mark.req("S-META-07", "S-RES-01")
