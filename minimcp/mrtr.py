@@ -9,31 +9,19 @@ matters to it, and where to note what has been used.
 https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr
 """
 
-import hashlib
 import hmac
 import json
 import os
 import time
 
+from . import protocol
 from .context import Context
-from .protocol import (
-    INPUTS,
-    INVALID_PARAMS,
-    INVALID_REQUEST,
-    JSON,
-    MISSING_CAPABILITY,
-    NAMED,
-    Params,
-    ProtocolError,
-    dumps,
-    expect,
-    loads,
-)
+from .protocol import INVALID_PARAMS, JSON, Params, ProtocolError, dumps, expect, loads
 from .server import error_result
 
 TTL = 600  # seconds for which a client may take its time
 KEY = os.environ.get("MINIMCP_KEY", "").encode() or os.urandom(32)
-TOO_OLD = "this tool asks its caller for input, which needs a client of revision 2026-07-28"
+NOT_HERE = f"can ask for input only in {', '.join(protocol.NAMED)} of {protocol.MODERN[0]}"
 
 # ## The question
 #
@@ -55,15 +43,15 @@ class InputRequired:
         if not self.requests and state is None:
             raise ValueError("InputRequired needs requests, a state, or both")
         for key, request in self.requests.items():
-            if request.get("method") not in INPUTS:
-                raise ValueError(f"{key}: a client can be asked for {', '.join(INPUTS)}")
+            if request.get("method") not in protocol.INPUTS:
+                raise ValueError(f"{key}: a client can be asked for {', '.join(protocol.INPUTS)}")
 
     def as_result(self, context: Context) -> Params:
         """The result for the client that is waiting; refused if it cannot answer."""
         if not context.modern and context.method == "tools/call":
-            return error_result(TOO_OLD)
-        if not context.modern or context.method not in NAMED:
-            raise ProtocolError(INVALID_REQUEST, f"{context.method} cannot ask for input here")
+            return error_result(f"this tool {NOT_HERE}")
+        if not context.modern or context.method not in protocol.NAMED:
+            raise ProtocolError(protocol.INVALID_REQUEST, f"a server {NOT_HERE}")
         for request in self.requests.values():
             _require(context, request["method"], request.get("params", {}))
         asked = {"inputRequests": self.requests} if self.requests else {}
@@ -73,12 +61,12 @@ class InputRequired:
 
 def _require(context: Context, method: str, params: Params) -> None:
     """Ask nothing that the client did not declare; an empty `elicitation` means forms only."""
-    context.require(INPUTS[method])
+    capability = protocol.INPUTS[method]
+    context.require(capability)
     mode = params.get("mode", "form")
-    declared = context.capabilities[INPUTS[method]] or {"form": {}}
-    if method == "elicitation/create" and mode not in declared:
-        data = {"requiredCapabilities": {"elicitation": {mode: {}}}}
-        raise ProtocolError(MISSING_CAPABILITY, f"the client cannot elicit by {mode}", data)
+    if capability == "elicitation" and mode not in (context.capabilities[capability] or ["form"]):
+        data: Params = {"requiredCapabilities": {capability: {mode: {}}}}
+        raise ProtocolError(protocol.MISSING_CAPABILITY, f"no elicitation by {mode} here", data)
 
 
 # ## The retry
@@ -93,8 +81,7 @@ def resume(context: Context) -> None:
     for key in inputs:
         expect(inputs, key, dict, "params.inputResponses")
     if "requestState" in context.params:
-        sealed = expect(context.params, "requestState", str, "params")
-        context.state = unseal(sealed, context)
+        context.state = unseal(expect(context.params, "requestState", str, "params"), context)
     context.inputs = inputs
 
 
@@ -130,4 +117,4 @@ def _code(text: str, context: Context) -> str:
     request = {key: value for key, value in context.params.items() if key not in own}
     bound = [text, context.method, request, context.peer.principal]
     message = json.dumps(bound, sort_keys=True).encode()
-    return hmac.new(KEY, message, hashlib.sha256).hexdigest()
+    return hmac.digest(KEY, message, "sha256").hex()
