@@ -91,7 +91,8 @@ def served(tmp_path, tools, before=""):
 
 def test_a_banner_printed_before_the_start_lands_on_stderr(tmp_path):
     """B001"""
-    with Stdio(served(tmp_path, "print('ready')")) as server:
+    buffered = {"PYTHONUNBUFFERED": ""}  # unbuffered, it has left before anybody could catch it
+    with Stdio(served(tmp_path, "print('ready')"), env=buffered) as server:
         assert server.ask(modern("server/discover"))["id"] == 1
         server.close_stdin()
         assert server.read_all() == []
@@ -228,7 +229,7 @@ def test_a_client_speaks_utf_8_under_another_code_page():
         "    print(ascii(client.call_tool('echo', {'text': 'Ger\\xe4t \\u2713 \\u4e16'}).text))\n"
     )
     command = [sys.executable, "-c", script, *TOOLS]
-    output = subprocess.check_output(command, env={**os.environ, **CODE_PAGE}, timeout=20)  # noqa: S603
+    output = subprocess.check_output(command, env={**os.environ, **CODE_PAGE}, timeout=20)
     assert output.decode().strip() == ascii("Ger\xe4t \u2713 \u4e16")
 
 
@@ -496,9 +497,9 @@ def test_postponed_annotations_give_the_same_schema():
         "def f(n: int, c: Literal['a', 'b'] = 'a') -> str:\n    return c * n\n"
     )
     now, later = {}, {}
-    exec(compile(source, "now", "exec", dont_inherit=True), now)  # noqa: S102
+    exec(compile(source, "now", "exec", dont_inherit=True), now)
     postponed = "from __future__ import annotations\n" + source
-    exec(compile(postponed, "later", "exec", dont_inherit=True), later)  # noqa: S102
+    exec(compile(postponed, "later", "exec", dont_inherit=True), later)
     assert later["f"].__annotations__["n"] == "int"
     assert schema_of(now["f"]) == schema_of(later["f"])
     assert "n: expected integer, got string" in complaint(serving(later["f"]), "f", n="1")
@@ -735,14 +736,14 @@ def test_a_cancellation_that_crosses_the_reply_is_harmless():
 
 def test_a_server_without_input_ends_at_once():
     """B054"""
-    done = subprocess.run(TOOLS, stdin=subprocess.DEVNULL, capture_output=True, timeout=10)  # noqa: S603
+    done = subprocess.run(TOOLS, stdin=subprocess.DEVNULL, capture_output=True, timeout=10)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
 def on_a_terminal(*command):
     ours, theirs = pty.openpty()
     pipe = subprocess.PIPE
-    process = subprocess.Popen(command, stdin=theirs, stdout=pipe, stderr=pipe)  # noqa: S603
+    process = subprocess.Popen(command, stdin=theirs, stdout=pipe, stderr=pipe)
     os.close(theirs)
     return process, ours
 
@@ -762,8 +763,8 @@ def test_a_reader_that_leaves_ends_the_server_quietly():
     """B056"""
     requests = b"".join(line(call("echo", number, text="a")) for number in range(1000))
     pipe = subprocess.PIPE
-    with subprocess.Popen(TOOLS, stdin=pipe, stdout=pipe, stderr=pipe) as process:  # noqa: S603
-        head = subprocess.Popen([shutil.which("head"), "-1"], stdin=process.stdout, stdout=pipe)  # noqa: S603
+    with subprocess.Popen(TOOLS, stdin=pipe, stdout=pipe, stderr=pipe) as process:
+        head = subprocess.Popen([shutil.which("head"), "-1"], stdin=process.stdout, stdout=pipe)
         process.stdout.close()
         _, errors = process.communicate(requests, timeout=20)
         first, _ = head.communicate(timeout=20)
@@ -922,7 +923,7 @@ def test_a_line_that_is_no_json_is_skipped_and_reported_once(capfd):
 def test_answers_in_another_order_reach_their_own_callers():
     """B082"""
     source = """
-        first, second = [request for request, _ in zip(requests(), range(2))]
+        first, second = [request for _, request in zip(range(2), requests())]
         say(second, second["params"]["name"])
         say(first, first["params"]["name"])
         sys.stdin.read()

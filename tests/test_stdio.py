@@ -430,7 +430,7 @@ def test_a_signal_ends_the_server_quietly(number, code, busy):
 
 @pytest.mark.req("S-STDIO-11")
 def test_a_client_that_closes_the_servers_output_ends_it_quietly():
-    with subprocess.Popen(  # noqa: S603
+    with subprocess.Popen(
         TOOLS, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
         process.stdin.write(line(call("echo", text="a")))
@@ -476,7 +476,7 @@ def test_a_tool_that_prints_in_a_loop_does_not_disturb_the_end(tmp_path):
 def in_a_terminal(command):
     """Start a server on a terminal: the process and the other end of the terminal."""
     ours, theirs = pty.openpty()
-    process = subprocess.Popen(  # noqa: S603
+    process = subprocess.Popen(
         command, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     os.close(theirs)

@@ -47,11 +47,12 @@ def messages():
 def requests(discover=True, initialize=True):
     """Every request that is left when the handshakes of both eras have been answered."""
     for message in messages():
-        if discover and message["method"] == "server/discover":
+        method = message.get("method")
+        if discover and method == "server/discover":
             reply(message, **discovery())
-        elif initialize and message["method"] == "initialize":
+        elif initialize and method == "initialize":
             reply(message, **handshake())
-        elif "id" in message:
+        elif method and "id" in message:
             yield message
 
 
