@@ -21,13 +21,14 @@ from minimcp.server import error_result
 
 PATIENCE = 120  # seconds; the client may have to ask a person
 ROUNDS = 10  # as often may one call ask
+Waiting = dict[str, "Queue[Message]"]  # the questions that are out, by id
 
 
 class BridgeServer(Server):
     """A `Server` whose tools may return `InputRequired` to clients of every revision."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
-        self.waiting: dict[str, Queue[Message]] = {}
+        self.waiting: Waiting = {}
         super().__init__(*arguments, **options)
 
     def handle(self, message: Any, peer: Any) -> Message | None:
@@ -43,45 +44,52 @@ class BridgeServer(Server):
         register = super().method(name, **options)
         if name != "tools/call":
             return register
-        return lambda handler: register(self._bridged(handler))
+        return lambda handler: register(bridged(handler, self.waiting))
 
-    def _bridged(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        def call_tool(params: Any, context: Context) -> Any:
-            result = call(params, context)
-            for _ in range(ROUNDS):
-                if context.modern or not isinstance(result, InputRequired):
-                    break
-                try:
-                    context.inputs = {k: self._ask(context, q) for k, q in result.requests.items()}
-                except ToolError as error:
-                    return error_result(str(error))
-                context.state = result.state
-                result = call(params, context)
-            return result
 
-        return call_tool
+def bridged(call: Callable[..., Any], waiting: Waiting) -> Callable[..., Any]:
+    """The handler of `tools/call`, asking older clients for what the tool needs."""
 
-    def _ask(self, context: Context, question: Message) -> Any:
-        """Send one request to the client and wait for the answer."""
-        if context.peer.lasting:
-            context.require(INPUTS[question["method"]])
-        ident = uuid.uuid4().hex  # nobody else can guess it, so nobody else can answer
-        box = self.waiting[ident] = Queue(1)
-        context.peer.send(dumps({"jsonrpc": "2.0", "id": ident, **question}))
-        try:
-            return self._answer(box, context)
-        finally:
-            self.waiting.pop(ident, None)
-
-    def _answer(self, box: "Queue[Message]", context: Context) -> Any:
-        for _ in range(PATIENCE * 10):
-            if context.cancelled:
-                raise ToolError("nobody waits for this call any more")
+    def call_tool(params: Any, context: Context) -> Any:
+        result = call(params, context)
+        for _ in range(ROUNDS):
+            if context.modern or not isinstance(result, InputRequired):
+                break
             try:
-                reply = box.get(timeout=0.1)
-            except Empty:
-                continue
-            if "result" in reply:
-                return reply["result"]
-            raise ToolError(f"the client refused: {reply['error'].get('message')}")
-        raise ToolError(f"the client did not answer in {PATIENCE} seconds")
+                questions = result.requests.items()
+                context.inputs = {key: ask(context, one, waiting) for key, one in questions}
+            except ToolError as error:
+                return error_result(str(error))
+            context.state = result.state
+            result = call(params, context)
+        return result
+
+    return call_tool
+
+
+def ask(context: Context, question: Message, waiting: Waiting) -> Any:
+    """Send one request to the client and wait for what it answers."""
+    if context.peer.lasting:
+        context.require(INPUTS[question["method"]])
+    ident = uuid.uuid4().hex  # nobody else can guess it, so nobody else can answer
+    box = waiting[ident] = Queue(1)
+    context.peer.send(dumps({"jsonrpc": "2.0", "id": ident, **question}))
+    try:
+        return answer(box, context)
+    finally:
+        waiting.pop(ident, None)
+
+
+def answer(box: "Queue[Message]", context: Context) -> Any:
+    """The result that arrives; `ToolError` if it is an error, or does not come."""
+    for _ in range(PATIENCE * 10):
+        if context.cancelled:
+            raise ToolError("nobody waits for this call any more")
+        try:
+            reply = box.get(timeout=0.1)
+        except Empty:
+            continue
+        if "result" in reply:
+            return reply["result"]
+        raise ToolError(f"the client refused: {reply['error'].get('message')}")
+    raise ToolError(f"the client did not answer in {PATIENCE} seconds")
