@@ -1,8 +1,8 @@
 """The client: negotiate an era, list tools, call them, and match replies to calls.
 
-It speaks over a *wire*, and any object will do that has `send(message, timeout)`, `close()` and
-`obituary()` and calls `receive(line)` for each line that comes, `receive(None)` at the end. A
-child process, a server in the same process and HTTP are three of them.
+It speaks over a *wire*: any object with `open(receive)`, `send(message, timeout)`, `close()` and
+`obituary()` that calls `receive(line)` for each line that comes, and `receive(None)` at the end.
+A child process, a server in the same process and HTTP are three of them.
 
 https://modelcontextprotocol.io/specification/2026-07-28/basic/versioning
 """
@@ -11,26 +11,36 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
-from threading import Event, Lock, Thread
+from queue import Empty, SimpleQueue
+from threading import Lock, Thread
 from typing import Any, Literal, NamedTuple
 
 from . import protocol
 from .context import Peer
-from .protocol import JSON, MISSING, Message, Params, ProtocolError, describe, dumps, is_id, loads
-from .schema import checker, explain
+from .protocol import JSON, MISSING, Message, Params, ProtocolError, dumps, is_id, loads
+from .schema import Schema, checker, explain, validate
 from .server import Server
 
-Inputs = Mapping[str, Callable[[Params], Params]]
-TOLERATED = (*protocol.LEGACY, "2025-03-26")  # the same on the wire, as far as we use it
 INFO = {"name": "minimcp", "version": "0.1.0"}
+TOLERATED = (*protocol.LEGACY, "2025-03-26")  # on the wire all the same, as far as we use them
 MAX_PAGES, MAX_ROUNDS = 1000, 10
 
 
-class Call(Event):
-    """A request that waits for its reply."""
+# ## What a correct server sends
 
-    reply: Any = None  # the reply, or why there is none
-    on_progress: Callable[[Params], Any] | None = None
+
+def having(**members: Schema) -> Schema:
+    """The schema of an object with these members, and any others."""
+    return {"type": "object", "properties": members, "required": [*members]}
+
+
+OBJECT, TEXT = {"type": "object"}, {"type": "string"}
+ERROR = having(code={"type": "integer"}, message=TEXT)
+RESULTS = {
+    "initialize": having(protocolVersion=TEXT),
+    "tools/list": having(tools={"type": "array", "items": having(name=TEXT)}),
+    "tools/call": having(content={"type": "array", "items": having(type=TEXT)}),
+}
 
 
 class ToolResult(NamedTuple):
@@ -43,17 +53,20 @@ class ToolResult(NamedTuple):
     @property
     def text(self) -> str:
         """The text blocks, one below the other."""
-        return "\n".join(block["text"] for block in self.content if block.get("type") == "text")
+        return "\n".join(
+            str(block.get("text")) for block in self.content if block["type"] == "text"
+        )
 
 
 class Client:
-    """A conversation with one server: a `Server`, a command as a list, or the URL of one.
+    """A conversation with one server: a `Server`, a command as a list, or a URL.
 
-    It connects at once and raises `ConnectionError` if that fails. `era` is "auto", "modern" or
-    "legacy". `timeout` (seconds) holds for every request that names none of its own. `on_input`
-    maps a request of the server ("elicitation/create", …) to a function from its params to the
-    result; exactly these capabilities are declared. `on_notification(method, params)` hears what
-    the server tells; `trace(sender, message)` sees every message. `env` is merged over ours.
+    It connects at once; `ConnectionError` says why it could not. `era` is "auto", "modern" or
+    "legacy", and `version` pins a legacy revision. `timeout` (seconds) holds for every request
+    that names none. `on_input` maps what a server may ask ("elicitation/create", …) to a function
+    from its params to the result; exactly these capabilities are declared. `on_notification`
+    gets the method and the params of each notification, `trace` the sender ("client" or
+    "server") and each message. `env` is merged over our own environment.
     """
 
     def __init__(
@@ -65,34 +78,28 @@ class Client:
         timeout: float = 30.0,
         probe_timeout: float = 5.0,
         env: Mapping[str, str] | None = None,
-        on_input: Inputs | None = None,
+        on_input: Mapping[str, Callable[[Params], Params]] | None = None,
         on_notification: Callable[[str, Params], Any] | None = None,
         trace: Callable[[str, Message], Any] | None = None,
     ) -> None:
-        self.target, self.env, self.wanted_era = target, env, "legacy" if version else era
-        self.offer = version or protocol.LEGACY[0]
+        self.target, self.env, self.wanted, self.version = target, env, era, version
         self.timeout, self.probe_timeout = timeout, probe_timeout
         self.on_input = on_input or {}
-        self.on_notification, self.trace = on_notification or ignore, trace or ignore
-        self.calls: dict[str | int, Call] = {}
-        self.ids = count(1)
-        self.lock = Lock()
-        self.closed = False
-        self.connect()
+        self.on_notification, self.trace = on_notification, trace
+        self.calls: dict[Any, SimpleQueue[Message | None]] = {}
+        self.ids, self.lock, self.closed = count(1), Lock(), False
+        self._connect()
 
     # ## Which era?
 
-    def connect(self) -> None:
-        """Open the wire and find the era."""
-        self.lost: str | None = None
+    def _connect(self) -> None:
+        self.lost = ""  # why there is no server any more
         self.tools: dict[str, Params] = {}
-        self.stale_at = 0.0
-        self.complained = False
+        self.fresh_until, self.complained = 0.0, False
         self.wire = self._wire()
         self.wire.open(self.receive)
         try:
-            if self.wanted_era == "legacy" or not self._discover():
-                self._handshake()
+            self._negotiate()
         except BaseException as error:
             self.wire.close()
             if isinstance(error, TimeoutError):
@@ -110,43 +117,41 @@ class Client:
 
         return Child(self.target, self.env)
 
-    def _discover(self) -> bool:
-        """Ask in the modern way; whether the server is modern. Silence and odd answers say no."""
+    def _negotiate(self) -> None:
+        """Modern if both are; otherwise the handshake, if both can."""
+        listed = None if self.wanted == "legacy" else self._discover()
+        if protocol.MODERN[0] in (listed or ()):
+            return
+        if listed and not set(listed) & set(protocol.LEGACY):
+            raise ConnectionError(f"no common revision: the server speaks {listed}")
+        if self.wanted == "modern":
+            raise ConnectionError("the server speaks no modern revision; try era='auto'")
+        self._handshake()
+
+    def _discover(self, again: bool = True) -> JSON:
+        """The revisions that a modern server lists; `None` (silence, odd answers): it is none."""
         self.era, self.protocol_version = "modern", protocol.MODERN[0]
         try:
             found = self._ask("server/discover", {}, self.probe_timeout)
         except TimeoutError:
-            return False
+            return None
         except ProtocolError as error:
             if error.code not in protocol.MCP_ERRORS:
-                return False
-            if error.code != protocol.UNSUPPORTED_VERSION:
+                return None
+            listed = (error.data or {}).get("supported")
+            if error.code != protocol.UNSUPPORTED_VERSION or not listed or not again:
                 raise
-            if not self._choose(error.data.get("supported")):
-                return False
-            found = self._ask("server/discover", {}, self.probe_timeout)
+            return self._discover(again=False) if protocol.MODERN[0] in listed else listed
         self._meet(found, found.get("_meta", {}).get(protocol.SERVER_KEY))
-        return self._choose(found.get("supportedVersions"))
-
-    def _choose(self, listed: JSON) -> bool:
-        """Take the newest modern revision of a list; false if there are only legacy ones."""
-        for version in protocol.MODERN:
-            if listed and version in listed:
-                self.protocol_version = version
-                return True
-        if listed and not set(listed) & set(protocol.LEGACY):
-            raise ConnectionError(f"no common revision: the server speaks {listed}")
-        return False
+        return found.get("supportedVersions")
 
     def _handshake(self) -> None:
-        if self.wanted_era == "modern":
-            raise ConnectionError("the server speaks no modern revision; try era='auto'")
-        self.era, self.protocol_version = "legacy", self.offer
-        asked = {"protocolVersion": self.offer, "capabilities": self._capabilities()}
+        self.era, self.protocol_version = "legacy", self.version or protocol.LEGACY[0]
+        asked = {"protocolVersion": self.protocol_version, "capabilities": self._capabilities()}
         found = self._ask("initialize", {**asked, "clientInfo": INFO}, self.timeout)
-        self.protocol_version = found.get("protocolVersion")
+        self.protocol_version = found["protocolVersion"]
         if self.protocol_version not in TOLERATED:
-            raise ConnectionError(f"the server wants revision {self.protocol_version!r}")
+            raise ConnectionError(f"no common revision: the server wants {self.protocol_version}")
         self._meet(found, found.get("serverInfo"))
         self.notify("notifications/initialized")
 
@@ -160,113 +165,96 @@ class Client:
     # ## Asking
 
     def request(
-        self,
-        method: str,
-        params: Params | None = None,
-        timeout: float | None = None,
-        on_progress: Callable[[Params], Any] | None = None,
+        self, method: str, params: Params | None = None, timeout: float | None = None
     ) -> Params:
         """Send a request and wait for its result, answering what the server asks on the way.
 
         Raises `ProtocolError` if the server answers with an error, `TimeoutError` if it does not
-        answer, `ConnectionError` if it is gone; a server that is gone is started again by the
-        next request.
+        answer, `ConnectionError` if it is gone or talks nonsense. A server that is gone is
+        started again by the next request.
         """
         with self.lock:
-            if self.closed:
-                raise ConnectionError("the client is closed")
-            if self.lost:
+            if self.lost and not self.closed:
                 self.wire.close()
-                self.connect()
-        params, retry = params or {}, {}
+                self._connect()
+        retry: Params = {}
         for _ in range(MAX_ROUNDS):
-            result = self._ask(method, {**params, **retry}, timeout or self.timeout, on_progress)
-            if result.get("resultType") != "input_required" or self.era == "legacy":
+            asked = {**(params or {}), **retry}
+            result = self._ask(method, asked, self.timeout if timeout is None else timeout)
+            if self.era == "legacy" or result.get("resultType") != "input_required":
                 return result
             retry = self._inputs(result)
         raise ConnectionError(f"{method}: the server asks back without end")
 
     def notify(self, method: str, params: Params | None = None) -> None:
-        """Send a notification; there is no answer."""
-        extra = {"params": params} if params else {}
-        self._send({"jsonrpc": "2.0", "method": method, **extra})
-
-    def _ask(
-        self,
-        method: str,
-        params: Params,
-        timeout: float,
-        on_progress: Callable[[Params], Any] | None = None,
-    ) -> Params:
-        ident = next(self.ids)
-        call = self.calls[ident] = Call()
-        call.on_progress = on_progress
-        meta = {**params.get("_meta", {}), **self._metadata()}
-        if on_progress:
-            meta["progressToken"] = ident
-        dressed = {**params, "_meta": meta} if meta else params
-        self._send({"jsonrpc": "2.0", "id": ident, "method": method, "params": dressed}, timeout)
-        if self.lost is None and not call.wait(timeout):
-            self._give_up(ident, method)
-            raise TimeoutError(f"{method} {params.get('name', '')}: no answer in {timeout:g} s")
-        return self._result(call.reply)
-
-    def _metadata(self) -> Params:
-        """What a modern request says about itself, so that the server need not remember us."""
-        if self.era == "legacy":
-            return {}
-        return {
-            protocol.VERSION_KEY: self.protocol_version,
-            protocol.CAPABILITIES_KEY: self._capabilities(),
-            protocol.CLIENT_KEY: INFO,
-        }
+        """Send a notification; nothing comes back."""
+        self._send({"jsonrpc": "2.0", "method": method, "params": params or {}})
 
     def _send(self, message: Message, timeout: float | None = None) -> None:
-        self.trace("client", message)
+        if self.trace:
+            self.trace("client", message)
         self.wire.send(message, timeout)
 
-    def _give_up(self, ident: int, method: str) -> None:
-        self.calls.pop(ident, None)
-        if method not in ("initialize", "server/discover"):  # subtle: these are never cancelled
-            self.notify("notifications/cancelled", {"requestId": ident, "reason": "timed out"})
+    def _ask(self, method: str, params: Params, timeout: float) -> Params:
+        ident = next(self.ids)
+        replies = self.calls[ident] = SimpleQueue()
+        if meta := self._meta(ident, params.get("_meta", {})):
+            params = {**params, "_meta": meta}
+        self._send({"jsonrpc": "2.0", "id": ident, "method": method, "params": params}, timeout)
+        if self.lost:
+            replies.put(None)
+        try:
+            return self._result(method, replies.get(timeout=timeout))
+        except Empty:
+            del self.calls[ident]
+            if method not in ("initialize", "server/discover"):  # subtle: never cancelled
+                self.notify("notifications/cancelled", {"requestId": ident, "reason": "time-out"})
+            name = params.get("name", "")
+            raise TimeoutError(f"{method} {name}: no answer in {timeout:g} s") from None
 
-    def _result(self, reply: Message | None) -> Params:
+    def _meta(self, ident: int, own: Params) -> Params:
+        """What a modern request says of itself, and a token that asks for progress."""
+        meta = {"progressToken": ident, **own} if self.on_notification else {**own}
+        if self.era == "modern":
+            meta[protocol.VERSION_KEY] = self.protocol_version
+            meta[protocol.CAPABILITIES_KEY] = self._capabilities()
+            meta[protocol.CLIENT_KEY] = INFO
+        return meta
+
+    def _result(self, method: str, reply: Message | None) -> Params:
         if reply is None:
             raise ConnectionError(self.lost)
-        error, result = reply.get("error"), reply.get("result")
-        if isinstance(error, dict):
-            code, text = error.get("code"), error.get("message")
-            raise ProtocolError(code, text, error.get("data"))
-        if not isinstance(result, dict):
-            raise ConnectionError(
-                f"malformed reply: result: expected object, got {describe(result)}"
-            )
-        kind = result.get("resultType", "complete")
+        result = reply.get("result")
+        kind = result.get("resultType", "complete") if isinstance(result, dict) else "complete"
+        expected = RESULTS.get(method, OBJECT) if kind == "complete" else OBJECT
+        schema = having(error=ERROR) if "error" in reply else having(result=expected)
+        if problems := validate(reply, schema):
+            raise ConnectionError(f"malformed answer to {method}: {explain(problems, '')}")
+        if "error" in reply:
+            error = reply["error"]
+            raise ProtocolError(error["code"], error["message"], error.get("data"))
         if self.era == "modern" and kind not in ("complete", "input_required"):
-            raise ConnectionError(f"malformed reply: unknown resultType {describe(kind)}")
+            raise ConnectionError(f"malformed answer to {method}: resultType {kind!r}")
         return result
 
     # ## Tools
 
     def list_tools(self) -> list[Params]:
         """All tools of all pages, untouched; kept for as long as the server allows (`ttlMs`)."""
-        if time.monotonic() >= self.stale_at:
-            asked = time.monotonic()
-            pages = self._pages()
-            listed = [tool for page in pages for tool in need(page, "tools", list)]
-            self.tools = {need(tool, "name", str): tool for tool in listed}
-            ttl = min(page.get("ttlMs") if type(page.get("ttlMs")) is int else 0 for page in pages)
-            self.stale_at = asked + ttl / 1000
+        if time.monotonic() >= self.fresh_until:
+            asked, pages = time.monotonic(), self._pages()
+            self.tools = {tool["name"]: tool for page in pages for tool in page["tools"]}
+            ttls = [page.get("ttlMs") for page in pages]
+            self.fresh_until = asked + min(ttl if type(ttl) is int else 0 for ttl in ttls) / 1000
         return list(self.tools.values())
 
     def _pages(self, again: bool = True) -> list[Params]:
         pages = [self.request("tools/list")]
-        seen: set[str] = set()
-        while "nextCursor" in pages[-1]:
-            cursor = need(pages[-1], "nextCursor", str)
-            if cursor in seen or len(seen) == MAX_PAGES:
+        cursors: list[str] = []
+        while (cursor := pages[-1].get("nextCursor")) is not None:
+            if cursor in cursors or len(cursors) == MAX_PAGES:
                 raise ConnectionError("tools/list: the pages have no end")
-            seen.add(cursor)
+            cursors.append(cursor)
             try:
                 pages.append(self.request("tools/list", {"cursor": cursor}))
             except ProtocolError as error:
@@ -276,28 +264,20 @@ class Client:
         return pages
 
     def call_tool(
-        self,
-        name: str,
-        arguments: Params | None = None,
-        timeout: float | None = None,
-        on_progress: Callable[[Params], Any] | None = None,
+        self, name: str, arguments: Params | None = None, timeout: float | None = None
     ) -> ToolResult:
         """Call a tool. A failure of the tool is a result too, with `is_error`."""
-        params = {"name": name, "arguments": {} if arguments is None else arguments}
-        result = self.request("tools/call", params, timeout, on_progress)
-        answer = ToolResult(
-            need(result, "content", list),
-            result.get("structuredContent"),
-            result.get("isError") is True,
-        )
+        asked = {"name": name, "arguments": {} if arguments is None else arguments}
+        found = self.request("tools/call", asked, timeout)
+        structured, is_error = found.get("structuredContent", MISSING), found.get("isError") is True
         schema = self.tools.get(name, {}).get("outputSchema")
-        if schema is not None and not answer.is_error:
-            if problems := checker(schema, trusted=False)(result.get("structuredContent", MISSING)):
+        if schema is not None and not is_error:
+            if problems := checker(schema, trusted=False)(structured):
                 text = explain(problems, "structuredContent")
                 raise ConnectionError(f"{name} breaks its own output schema: {text}")
-        return answer
+        return ToolResult(found["content"], found.get("structuredContent"), is_error)
 
-    # ## Listening (on the wire's own thread)
+    # ## Listening (on a thread of the wire)
 
     def receive(self, line: str | None) -> None:
         """Take one line from the wire, or `None` when no more will come."""
@@ -305,11 +285,16 @@ class Client:
             return self._lose(self.wire.obituary())
         try:
             message = loads(line)
-            handle = self._heard if "method" in message else self._replied
-            self.trace("server", message)
-            handle(message)
-        except (ProtocolError, TypeError, AttributeError):
-            self._complain(line)
+        except ProtocolError:
+            message = None
+        if not isinstance(message, dict):
+            return self._complain(line)
+        try:
+            if self.trace:
+                self.trace("server", message)
+            (self._hear if "method" in message else self._match)(message)
+        except Exception as error:  # of a callback; we go on listening
+            sys.excepthook(type(error), error, error.__traceback__)
 
     def _complain(self, line: str) -> None:
         if line.strip() and not self.complained:
@@ -318,58 +303,50 @@ class Client:
 
     def _lose(self, reason: str) -> None:
         self.lost = self.lost or reason
-        for call in list(self.calls.values()):
-            call.set()
+        for replies in list(self.calls.values()):
+            replies.put(None)
 
-    def _replied(self, message: Message) -> None:
-        ident = message.get("id")
-        if ident is None and "error" in message and len(self.calls) == 1:
-            ident = next(iter(self.calls))  # an error without an id can only mean this one
-        call = self.calls.pop(ident, None) if is_id(ident) else None
-        if call:
-            call.reply = message
-            call.set()
+    def _match(self, reply: Message) -> None:
+        ident = reply.get("id")
+        if ident is None and "error" in reply and len(self.calls) == 1:
+            ident = next(iter(self.calls))  # it can only mean this one
+        if is_id(ident) and ident in self.calls:
+            self.calls.pop(ident).put(reply)
 
-    def _heard(self, message: Message) -> None:
+    def _hear(self, message: Message) -> None:
+        method, params = message["method"], message.get("params", {})
         if "id" in message:
-            if self.era == "legacy":
+            if self.era == "legacy":  # a modern server has no business asking
                 Thread(target=self._answer, args=(message,), daemon=True).start()
             return
-        method, params = message["method"], message.get("params", {})
         if method == "notifications/tools/list_changed":
-            self.stale_at = 0.0
-        call = self.calls.get(params.get("progressToken"))
-        if call and call.on_progress:
-            call.on_progress(params)
-        self.on_notification(method, params)
+            self.fresh_until = 0.0
+        if self.on_notification:
+            self.on_notification(method, params)
 
     # ## Being asked
 
     def _answer(self, request: Message) -> None:
-        """Answer a request of a legacy server."""
         try:
-            reply: Params = {"result": self._input(request)}
+            reply = {"jsonrpc": "2.0", "id": request["id"], "result": self._input(request)}
         except ProtocolError as error:
-            reply = {"error": {"code": error.code, "message": error.message}}
-        self._send({"jsonrpc": "2.0", "id": request["id"], **reply})
+            reply = error.reply(request["id"])
+        self._send(reply)
 
     def _input(self, request: Message) -> Params:
         method = request.get("method")
         if method == "ping":
             return {}
         if method not in self.on_input:
-            raise ProtocolError(protocol.METHOD_NOT_FOUND, f"this client cannot answer {method}")
+            raise ProtocolError(protocol.METHOD_NOT_FOUND, f"this client does not answer {method}")
         return self.on_input[method](request.get("params", {}))
 
     def _inputs(self, result: Params) -> Params:
-        """What a retry adds to the request: answers to all questions, and the state untouched."""
-        asked = result.get("inputRequests", {})
-        retry: Params = {}
-        if asked:
-            retry["inputResponses"] = {key: self._input(one) for key, one in asked.items()}
-        if "requestState" in result:
-            retry["requestState"] = result["requestState"]
-        return retry
+        """What a retry adds: answers to all questions, and the state untouched."""
+        questions = result.get("inputRequests")
+        answers = {key: self._input(one) for key, one in (questions or {}).items()}
+        state = {key: result[key] for key in ("requestState",) if key in result}
+        return {**({"inputResponses": answers} if questions else {}), **state}
 
     # ## The end
 
@@ -386,20 +363,8 @@ class Client:
         self.close()
 
 
-def ignore(*anything: object) -> None:
-    """Nobody listens."""
-
-
-def need(holder: Params, key: str, kind: type) -> Any:
-    """A member that a correct server always sends."""
-    try:
-        return protocol.expect(holder, key, kind, "result")
-    except (ProtocolError, AttributeError) as error:
-        raise ConnectionError(f"malformed reply: {error}") from None
-
-
 class InProcess:
-    """The wire to a server in the same process: each request is a thread of its own."""
+    """The wire to a server in the same process: every request is a thread."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
@@ -408,18 +373,22 @@ class InProcess:
         self.receive, self.peer = receive, Peer(receive)
 
     def send(self, message: Message, timeout: float | None) -> None:
+        line = dumps(message)
         if "id" in message:
-            Thread(target=self._serve, args=(message,), daemon=True).start()
+            Thread(target=self._serve, args=(line,), daemon=True).start()
         else:
-            self._serve(message)
+            self._serve(line)
 
-    def _serve(self, message: Message) -> None:
-        reply = self.server.handle_line(dumps(message), self.peer)
+    def _serve(self, line: str) -> None:
+        reply = self.server.handle_line(line, self.peer)
         if reply is not None:
             self.receive(reply)
 
     def close(self) -> None:
         self.peer.in_flight.clear()
+
+    def obituary(self) -> str:
+        return "the server in this process does not answer"
 
 
 if __name__ == "__main__":

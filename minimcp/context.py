@@ -7,28 +7,15 @@ losing its stream are the same thing: one removal from that dict.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
-from .protocol import (
-    CAPABILITIES_KEY,
-    INVALID_REQUEST,
-    JSON,
-    LOG_LEVEL_KEY,
-    LOG_LEVELS,
-    MISSING_CAPABILITY,
-    VERSION_KEY,
-    Message,
-    Params,
-    ProtocolError,
-    ToolError,
-    dumps,
-    expect,
-    is_id,
-)
+from . import protocol
+from .protocol import JSON, Message, Params, ProtocolError, ToolError, dumps, expect, is_id
 
 if TYPE_CHECKING:
     from .server import Server
 
+Era = Literal["modern", "legacy"]
 LATER: Final[Params] = {}  # what a handler returns when the answer comes by `peer.finish`
 
 
@@ -37,17 +24,17 @@ class Peer:
 
     A binding makes one for each connection, or for each request where there is no connection.
     `send` takes a line (a notification); `finish` takes the reply to a request whose handler
-    returned `LATER`.
+    returned `LATER`. `principal` is who is asking, where the binding knows.
     """
 
-    def __init__(self, send: Callable[[str], None] = lambda line: None) -> None:
+    version: str | None = None  # the legacy revision, once there was an `initialize`
+    log_level: str | None = None
+    principal: str | None = None
+
+    def __init__(self, send: Callable[[str], object] = lambda line: None) -> None:
         self.send = send
         self.in_flight: dict[str | int, Context] = {}
-        self.version: str | None = None  # the legacy revision, once there was an initialize
-        self.capabilities: Params = {}
-        self.log_level = "info"  # legacy: until logging/setLevel says otherwise
-        self.lasting = False  # whether it outlives its requests, so that changes can be told
-        self.principal: str | None = None  # who it is, if the binding knows
+        self.capabilities: Params = {}  # of a legacy client
 
     def check(self, context: Context) -> None:
         """What a binding must verify once the metadata is known; HTTP compares its headers."""
@@ -60,30 +47,34 @@ class Peer:
 class Context:
     """One request while it is served; a tool gets it in the parameter annotated `Context`.
 
+    On a retry after `InputRequired`, `inputs` has the answers by key and `state` what was kept.
     https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns
     """
 
+    state: JSON = None
+    progress_made = float("-inf")
+
     def __init__(self, server: Server, peer: Peer, message: Message) -> None:
         self.server, self.peer = server, peer
-        self.id: str | int = message["id"]
-        self.method: str = message["method"]
+        self.id, self.method = message["id"], message["method"]
         self.params: Params = expect(message, "params", dict, "message", {})
         self.meta: Params = expect(self.params, "_meta", dict, "params", {})
-        self.modern = VERSION_KEY in self.meta
-        self.capabilities = self.meta.get(CAPABILITIES_KEY) if self.modern else peer.capabilities
-        self.reported = float("-inf")
-        self.inputs: Params = {}  # on a retry: the client's answers, by the key of the question
-        self.state: JSON = None  # on a retry: what the tool wanted to remember
+        self.modern = protocol.VERSION_KEY in self.meta
+        self.era: Era = "modern" if self.modern else "legacy"
+        declared = self.meta.get(protocol.CAPABILITIES_KEY)
+        self.capabilities: Params = declared if self.modern else peer.capabilities
+        self.inputs: Params = {}
 
-    def open(self) -> None:
+    def open(self) -> Context:
         """Put the request in flight; refuse an id that is there already."""
         if self.peer.in_flight.setdefault(self.id, self) is not self:
-            raise ProtocolError(INVALID_REQUEST, f"id {self.id!r} is in flight already")
+            text = f"id {self.id!r} is in flight already"
+            raise ProtocolError(protocol.INVALID_REQUEST, text)
+        return self
 
     def close(self) -> bool:
         """Take the request out of flight; false if it was not wanted any more."""
-        in_flight = self.peer.in_flight
-        return in_flight.get(self.id) is self and in_flight.pop(self.id, None) is self
+        return not self.cancelled and self.peer.in_flight.pop(self.id, None) is self
 
     @property
     def cancelled(self) -> bool:
@@ -98,31 +89,28 @@ class Context:
     def progress(
         self, value: float, total: float | None = None, message: str | None = None
     ) -> None:
-        """Report how far the work is; only sent if the client asked, and only if it grew."""
+        """Say how far the work is; only what grew is sent, and only to a client that asked."""
         token = self.meta.get("progressToken")
-        if is_id(token) and value > self.reported:
-            self.reported = value
-            extra = {"total": total, "message": message}
-            shown = {name: one for name, one in extra.items() if one is not None}
-            self.notify(
-                "notifications/progress", {"progressToken": token, "progress": value, **shown}
-            )
+        if is_id(token) and value > self.progress_made:
+            self.progress_made = value
+            said = {"progressToken": token, "progress": value, "total": total, "message": message}
+            shown = {key: one for key, one in said.items() if one is not None}
+            self.notify("notifications/progress", shown)
 
     def log(self, level: str, data: JSON, logger: str | None = None) -> None:
         """Send a log message, if the server declares `logging` and the client wants this level."""
-        wanted = self.meta.get(LOG_LEVEL_KEY) if self.modern else self.peer.log_level
-        order = LOG_LEVELS.index
-        if "logging" not in self.server.capabilities or wanted is None:
-            return
-        if order(level) >= order(wanted):
-            named = {} if logger is None else {"logger": logger}
-            self.notify("notifications/message", {"level": level, **named, "data": data})
+        wanted = self.meta.get(protocol.LOG_LEVEL_KEY) if self.modern else self.peer.log_level
+        order = protocol.LOG_LEVELS.index
+        if "logging" in self.server.capabilities and wanted and order(level) >= order(wanted):
+            named = {"logger": logger} if logger else {}
+            self.notify("notifications/message", {"level": level, "data": data, **named})
 
     def require(self, capability: str) -> None:
-        """Refuse the request if the client did not declare a capability, such as `sampling`."""
-        if capability not in self.capabilities:
-            text = f"this needs the client capability {capability!r}, which was not declared"
-            if not self.modern:
-                raise ToolError(text)
-            data = {"requiredCapabilities": {capability: {}}}
-            raise ProtocolError(MISSING_CAPABILITY, text, data)
+        """Refuse the request unless the client declared a capability, such as `sampling`."""
+        if capability in self.capabilities:
+            return
+        text = f"this needs the client capability {capability!r}, which was not declared"
+        if not self.modern:
+            raise ToolError(text)
+        data = {"requiredCapabilities": {capability: {}}}
+        raise ProtocolError(protocol.MISSING_CAPABILITY, text, data)

@@ -32,27 +32,26 @@ def _as_it_is(value: JSON) -> Any:
 
 
 PLAIN: Final[dict[Any, Hint]] = {kind: Hint({"type": KINDS[kind]}, _as_it_is) for kind in KINDS}
-PLAIN |= {int: Hint({"type": "integer"}, int), None: PLAIN[type(None)], Any: Hint({}, _as_it_is)}
+PLAIN.update(
+    {int: Hint({"type": "integer"}, int), None: PLAIN[type(None)], Any: Hint({}, _as_it_is)}
+)
+ADVICE: Final = """use str, int, float, bool, None, list[...], dict[str, ...], a union, Literal, \
+Enum, a TypedDict, a dataclass or Any"""
 
 
 def read_hint(hint: Any) -> Hint:
     """The schema and the reader of one type hint; `TypeError` if JSON cannot express it."""
-    shape = SHAPES.get(get_origin(hint))
-    if shape:
+    if shape := SHAPES.get(get_origin(hint)):
         return shape(*get_args(hint))
     if hint in PLAIN:
         return PLAIN[hint]
     if hasattr(hint, "__members__"):
         return _options(list(hint), [member.value for member in hint])
-    if hasattr(hint, "__dataclass_fields__"):
-        return closed_object(hint, _dataclass_members(hint))
     if hasattr(hint, "__required_keys__"):
-        return closed_object(hint, _typed_dict_members(hint))
-    name = getattr(hint, "__name__", hint)
-    raise TypeError(
-        f"{name} has no JSON form; use str, int, float, bool, None, list[...], "
-        "dict[str, ...], a union, Literal, Enum, a TypedDict, a dataclass or Any"
-    )
+        return closed_object(hint, _typed_dict(hint))
+    if hasattr(hint, "__dataclass_fields__"):
+        return closed_object(hint, parameters(hint.__init__, _hints(hint), bound=1))
+    raise TypeError(f"{getattr(hint, '__name__', hint)} has no JSON form; {ADVICE}")
 
 
 # ## Hints with something in brackets
@@ -93,7 +92,7 @@ def _options(members: list[Any], values: list[JSON]) -> Hint:
     if None in kinds:
         raise TypeError("an option has no JSON form; use strings or numbers")
     schema = {"enum": values} if len(kinds) > 1 else {"type": kinds.pop(), "enum": values}
-    pairs = list(zip(members, values, strict=False))
+    pairs = list(zip(members, values, strict=True))
     return Hint(schema, lambda value: next(one for one, own in pairs if same(own, value)))
 
 
@@ -112,16 +111,16 @@ SHAPES: Final[dict[Any, Callable[..., Hint]]] = {
 def closed_object(call: Callable[..., Any], members: Members) -> Hint:
     """The schema of named members, and a reader that calls `call` with them as keywords."""
     hints = {name: _member(name, *member) for name, member in members.items()}
-    schema: Schema = {"type": "object", "additionalProperties": False}
-    if hints:
-        schema["properties"] = {name: hint.schema for name, hint in hints.items()}
-    if required := [name for name, (_, default) in members.items() if default is MISSING]:
-        schema["required"] = required
+    properties = {name: hint.schema for name, hint in hints.items()}
+    required = [name for name, (_, default) in members.items() if default is MISSING]
+    schema: Schema = {"type": "object", "properties": properties, "required": required}
+    schema = {key: operand for key, operand in schema.items() if operand}
 
     def reader(value: dict[str, JSON], /, **more: Any) -> Any:
-        return call(**{name: hints[name].read(one) for name, one in value.items()}, **more)
+        given = {name: hints.get(name, PLAIN[Any]).read(one) for name, one in value.items()}
+        return call(**given, **more)
 
-    return Hint(schema, reader)
+    return Hint({**schema, "additionalProperties": False}, reader)
 
 
 def _member(name: str, hint: Any, default: Any) -> Hint:
@@ -137,22 +136,9 @@ def _member(name: str, hint: Any, default: Any) -> Hint:
         return Hint(schema, reader)
 
 
-def _dataclass_members(cls: Any) -> Members:
-    from dataclasses import MISSING as NOTHING
-    from dataclasses import fields
-
-    def default(field: Any) -> Any:
-        if field.default is not NOTHING:
-            return field.default
-        return MISSING if field.default_factory is NOTHING else OPTIONAL
-
-    hints = typing.get_type_hints(cls, include_extras=True)
-    return {one.name: (hints[one.name], default(one)) for one in fields(cls) if one.init}
-
-
-def _typed_dict_members(cls: Any) -> Members:
+def _typed_dict(cls: Any) -> Members:
     members = {}
-    for name, hint in typing.get_type_hints(cls, include_extras=True).items():
+    for name, hint in _hints(cls).items():
         # subtle: with postponed hints `__required_keys__` does not see these two marks
         mark = getattr(get_origin(hint), "_name", None)
         marked = mark in ("Required", "NotRequired")
@@ -166,62 +152,50 @@ def _typed_dict_members(cls: Any) -> Members:
 # `inspect.signature` knows all this too, at the price of a third of the start-up time.
 
 REFUSED: Final = {
-    0x04: "takes any number of arguments; name each one, or take one list",
-    0x08: "takes any named argument; name each one, or take one dict",
-    0x20: "is a generator, and a call has one result; return a list",
-    0x200: "is an async generator, and a call has one result; return a list",
+    0x04: "any number of arguments, and a call names each; take one list instead",
+    0x08: "any named argument, and a schema lists each; take one dict instead",
+    0x20: "a generator, but a call has one result; return a list",
+    0x200: "an async generator, but a call has one result; return a list",
 }
 
 
-class Signature(NamedTuple):
-    """What a function takes (a closed object, read by calling it) and what it gives."""
+def parameters(function: Any, hints: dict[str, Any], bound: int, free: bool = False) -> Members:
+    """What a function takes by name; `TypeError` for what no call could fill.
 
-    arguments: Hint
-    result: Any  # the type hint
-    special: str | None  # the parameter that does not come from the caller
-
-
-def signature(function: Any, special: Any, free: bool = False) -> Signature:
-    """Read a function; `TypeError` says why no call could fill its parameters.
-
-    The parameter annotated `special` is left out. A parameter without a hint takes any JSON
-    value. `free` is for a schema written by hand: then `**more` is welcome, hints are not read.
+    The first `bound` parameters are taken already. `free` allows `**more`.
     """
-    plain = function
+    code = function.__code__
+    count = code.co_argcount + code.co_kwonlyargcount
+    for flag, reason in REFUSED.items():
+        if code.co_flags & flag and not (free and flag == 0x08):
+            name = code.co_varnames[count] if flag < 0x20 else function.__name__
+            raise TypeError(f"{name!r} is {reason}")
+    if code.co_posonlyargcount > bound:
+        raise TypeError(f"{code.co_varnames[bound]!r} is positional-only; remove the '/'")
+    last = code.co_varnames[: code.co_argcount][::-1]
+    defaults = dict(zip(last, (function.__defaults__ or ())[::-1], strict=False))
+    defaults.update(function.__kwdefaults__ or {})
+    names = code.co_varnames[bound:count]
+    return {name: (hints.get(name, Any), defaults.get(name, MISSING)) for name in names}
+
+
+def signature(function: Any, free: bool = False) -> tuple[Members, Any]:
+    """The parameters and the return hint of anything that can be called.
+
+    A parameter without a hint takes any JSON value. `free` is for a schema written by hand.
+    """
+    plain = function if hasattr(function, "__code__") else getattr(function, "__call__", None)  # noqa: B004
+    bound = int(hasattr(plain, "__func__"))  # a method has its first argument already
     while hasattr(plain, "__wrapped__"):
         plain = plain.__wrapped__
     if not hasattr(plain, "__code__"):
-        if not hasattr(plain.__call__, "__code__"):
-            raise TypeError(f"{function!r} does not show its parameters; wrap it in a def")
-        return signature(plain.__call__, special, free)
-    hints = _resolve(plain)
-    members = _parameters(plain, hints, free)
-    name = next((name for name, (hint, _) in members.items() if hint is special), None)
-    members.pop(name, None)
-    reader = (lambda value, /, **more: function(**value, **more)) if free else None
-    arguments = Hint({}, reader) if reader else closed_object(function, members)
-    return Signature(arguments, hints.get("return", Any), name)
+        raise TypeError(f"{function!r} does not show its parameters; wrap it in a def")
+    hints = _hints(plain)
+    return parameters(plain, hints, bound, free), hints.get("return", Any)
 
 
-def _parameters(plain: Any, hints: dict[str, Any], free: bool) -> Members:
-    code = plain.__code__
-    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    for flag, reason in REFUSED.items():
-        if code.co_flags & flag and not (free and flag == 0x08):
-            star = code.co_varnames[len(names) :][:1] if flag < 0x20 else (plain.__name__,)
-            raise TypeError(f"{star[0]!r} {reason}")
-    if code.co_posonlyargcount:
-        raise TypeError(f"{names[0]!r} is positional-only; remove the '/'")
-    last = names[: code.co_argcount][::-1]
-    defaults = dict(zip(last, (plain.__defaults__ or ())[::-1], strict=False)) | (
-        plain.__kwdefaults__ or {}
-    )
-    own = names[hasattr(plain, "__func__") :]  # a bound method has its first argument already
-    return {name: (hints.get(name, Any), defaults.get(name, MISSING)) for name in own}
-
-
-def _resolve(plain: Any) -> dict[str, Any]:
+def _hints(holder: Any) -> dict[str, Any]:
     try:
-        return typing.get_type_hints(plain, include_extras=True)
+        return typing.get_type_hints(holder, include_extras=True)
     except NameError as error:
         raise TypeError(f"{error}; define what a type hint names at module level") from None

@@ -24,15 +24,9 @@ LEGACY: Final = ("2025-11-25", "2025-06-18")
 # JSON-RPC's five, and the three that MCP adds. Every other code from -32020 to -32099 is kept
 # for future revisions, so we never send one.
 
-PARSE_ERROR: Final = -32700
-INVALID_REQUEST: Final = -32600
-METHOD_NOT_FOUND: Final = -32601
-INVALID_PARAMS: Final = -32602
-INTERNAL_ERROR: Final = -32603
-HEADER_MISMATCH: Final = -32020
-MISSING_CAPABILITY: Final = -32021
-UNSUPPORTED_VERSION: Final = -32022
-MCP_ERRORS: Final = (HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION)
+PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND = -32700, -32600, -32601
+INVALID_PARAMS, INTERNAL_ERROR = -32602, -32603
+HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION = MCP_ERRORS = (-32020, -32021, -32022)
 RESERVED: Final = range(-32099, -32019)
 
 # ## Keys of `_meta`
@@ -52,31 +46,40 @@ SUBSCRIPTION_KEY: Final = "io.modelcontextprotocol/subscriptionId"
 # `INPUTS`: what a server may ask of a client, and the capability that allows it.
 
 NAMED: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-CACHEABLE: Final = frozenset(
-    [
-        "server/discover",
-        "tools/list",
-        "prompts/list",
-        "resources/list",
-        "resources/templates/list",
-        "resources/read",
-    ]
-)
-INPUTS: Final = {
-    "elicitation/create": "elicitation",
-    "sampling/createMessage": "sampling",
-    "roots/list": "roots",
-}
-LOG_LEVELS: Final = [
-    "debug",
-    "info",
-    "notice",
-    "warning",
-    "error",
-    "critical",
-    "alert",
-    "emergency",
-]
+CACHEABLE: Final = {"server/discover", "resources/read", "resources/templates/list"}
+LISTS: Final = ("tools", "prompts", "resources")  # what a client may be told has changed
+CACHEABLE.update(f"{kind}/list" for kind in LISTS)
+INPUTS: Final = {"elicitation/create": "elicitation", "sampling/createMessage": "sampling"}
+INPUTS["roots/list"] = "roots"
+LOG_LEVELS: Final = "debug info notice warning error critical alert emergency".split()
+
+# ## Looking at values
+
+MISSING: Final = object()  # what stands where nothing stands
+KINDS: Final = {dict: "object", list: "array", str: "string", bool: "boolean"}
+KINDS.update({int: "integer", float: "number", type(None): "null"})
+
+
+def is_id(value: object) -> bool:
+    """Whether a value may identify a request: a string or an integer, and `True` is neither."""
+    return type(value) is str or type(value) is int
+
+
+def describe(value: object) -> str:
+    """What came, for a person: `string "x"`, `null`, `object`, `nothing`."""
+    if value is MISSING:
+        return "nothing"
+    kind = KINDS.get(type(value)) or type(value).__name__
+    return f"{kind} {json.dumps(value)[:60]}" if isinstance(value, (str, int, float)) else kind
+
+
+def expect(holder: Params, key: str, kind: type, where: str, default: object = MISSING) -> Any:
+    """The member `key`, which must be of one kind; else an error that says what and where."""
+    value = holder.get(key, default)
+    if not isinstance(value, kind):
+        text = f"{where}.{key}: expected {KINDS[kind]}, got {describe(value)}"
+        raise ProtocolError(INVALID_PARAMS, text)
+    return value
 
 
 # ## Two kinds of failure, by who can act on them
@@ -94,7 +97,15 @@ class ProtocolError(Exception):
         self.code, self.message, self.data = code, message, data
 
     def __str__(self) -> str:
-        return f"{self.message} ({self.code})"
+        return f"{self.message} ({self.code})" + (f" {self.data}" if self.data else "")
+
+    def reply(self, ident: object) -> Message:
+        """The error reply; without an `id` member when there is none that could be read."""
+        unknown = self.code in RESERVED and self.code not in MCP_ERRORS
+        error = {"code": INTERNAL_ERROR if unknown else self.code, "message": self.message}
+        if self.data is not None:
+            error["data"] = self.data
+        return {"jsonrpc": "2.0", **({"id": ident} if is_id(ident) else {}), "error": error}
 
 
 class ToolError(Exception):
@@ -103,40 +114,6 @@ class ToolError(Exception):
     The caller gets a result with `isError: true` and this text, not a JSON-RPC error.
     https://modelcontextprotocol.io/specification/2026-07-28/server/tools#error-handling
     """
-
-
-# ## Looking at values
-
-MISSING: Final = object()
-KINDS: Final = {
-    dict: "object", list: "array", str: "string", bool: "boolean", int: "integer",
-    float: "number", type(None): "null",
-}  # fmt: skip
-
-
-def is_id(value: object) -> bool:
-    """Whether a value may identify a request: a string or an integer, and `True` is neither."""
-    return type(value) is str or type(value) is int
-
-
-def describe(value: object) -> str:
-    """What came, for a person: `string "x"`, `null`, `object`, `nothing`."""
-    if value is MISSING:
-        return "nothing"
-    kind = KINDS.get(type(value), type(value).__name__)
-    if kind in ("object", "array", "null"):
-        return kind
-    text = json.dumps(value)
-    return f"{kind} {text if len(text) <= 60 else text[:57] + '…'}"
-
-
-def expect(holder: Params, key: str, kind: type, where: str, default: object = MISSING) -> Any:
-    """The member `key`, which must be of one kind; else an error that says what and where."""
-    value = holder.get(key, default)
-    if not isinstance(value, kind):
-        text = f"{where}.{key}: expected {KINDS[kind]}, got {describe(value)}"
-        raise ProtocolError(INVALID_PARAMS, text)
-    return value
 
 
 # ## Strict JSON, in and out
@@ -150,19 +127,18 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
 
 
-def _plain(value: object) -> JSON:
-    """What a dataclass or an `Enum` member looks like as JSON."""
+def _plain(value: Any) -> JSON:
+    """What a dataclass or a member of an `Enum` looks like as JSON."""
     if hasattr(value, "__dataclass_fields__"):
         return {name: getattr(value, name) for name in value.__dataclass_fields__}
     if hasattr(type(value), "__members__"):
-        return value.value  # type: ignore[attr-defined]
+        return value.value
     raise TypeError(f"a value of type {type(value).__name__} has no JSON form")
 
 
+_WRITING: Final = {"ensure_ascii": False, "allow_nan": False, "separators": (",", ":")}
+_encode = json.JSONEncoder(**_WRITING, default=_plain).encode  # type: ignore[arg-type]
 _decode = json.JSONDecoder(parse_constant=_refuse).decode
-_encode = json.JSONEncoder(
-    ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain
-).encode
 
 
 def loads(line: str) -> JSON:
@@ -172,8 +148,7 @@ def loads(line: str) -> JSON:
         if not line.isascii() or "\\ud" in line or "\\uD" in line:
             dumps(value)
     except (ValueError, RecursionError) as error:
-        reason = "nested too deeply" if isinstance(error, RecursionError) else error
-        raise ProtocolError(PARSE_ERROR, f"Parse error: {reason}") from None
+        raise ProtocolError(PARSE_ERROR, f"Parse error: {error}") from None
     return value
 
 

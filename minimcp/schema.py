@@ -7,6 +7,7 @@ keyword is left to `dialects`, which asks the `jsonschema` library.
 import json
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import combinations
 from typing import Any, Final
 
 from .protocol import JSON, KINDS, describe
@@ -26,9 +27,10 @@ def validate(value: JSON, schema: Schema) -> list[Problem]:
     """All problems of a value, each with its place; an empty list when it fits."""
     problems: list[Problem] = []
     for keyword, operand in schema.items():
-        rule = RULES.get(keyword)
-        if rule:
-            problems += rule(value, operand, schema)
+        if keyword in KEYWORDS:
+            kind, rule, _ = KEYWORDS[keyword]
+            if isinstance(value, kind):
+                problems += rule(value, operand, schema)
     return problems
 
 
@@ -49,7 +51,7 @@ def explain(problems: list[Problem], root: str) -> str:
     return "\n".join(f"{root}{where}: {what}" for where, what in problems)
 
 
-# ## Types
+# ## Values
 #
 # Two traps of Python: `True` is an `int`, and `2.0` is not. In JSON Schema `true` is no number,
 # and `2.0` is an integer.
@@ -57,9 +59,10 @@ def explain(problems: list[Problem], root: str) -> str:
 
 def is_type(value: JSON, name: str) -> bool:
     """Whether a value is of a JSON Schema type."""
-    if name == "integer":
-        return type(value) is int or (type(value) is float and value.is_integer())
-    return KINDS.get(type(value)) == name or (name == "number" and type(value) is int)
+    kind = KINDS.get(type(value))
+    if kind == "number":
+        return name == "number" or (name == "integer" and value.is_integer())
+    return kind == name or (kind == "integer" and name == "number")
 
 
 def same(one: JSON, other: JSON) -> bool:
@@ -73,13 +76,19 @@ def same(one: JSON, other: JSON) -> bool:
     return bool(one == other)
 
 
-# ## The rules
-
-
 def step(key: str | int) -> str:
     """One step into a value: `.name`, `[0]`, or `["odd name"]`."""
-    is_name = isinstance(key, str) and key.isidentifier()
-    return f".{key}" if is_name else f"[{json.dumps(key)}]"
+    return f".{key}" if str(key).isidentifier() else f"[{json.dumps(key)}]"
+
+
+def _inside(key: str | int, value: JSON, schema: Schema) -> Iterator[Problem]:
+    for where, what in validate(value, schema):
+        yield step(key) + where, what
+
+
+# ## The rules
+#
+# Each concerns values of one kind, and says nothing about others.
 
 
 def _type(value: JSON, name: str, _: Schema) -> Iterator[Problem]:
@@ -89,79 +98,75 @@ def _type(value: JSON, name: str, _: Schema) -> Iterator[Problem]:
 
 def _enum(value: JSON, options: list[JSON], _: Schema) -> Iterator[Problem]:
     if not any(same(value, option) for option in options):
-        yield "", f"expected one of {options}, got {describe(value)}"
+        yield "", f"expected one of {json.dumps(options)}, got {describe(value)}"
 
 
 def _any_of(value: JSON, schemas: list[Schema], _: Schema) -> Iterator[Problem]:
     tries = [validate(value, schema) for schema in schemas]
-    if all(tries):
+    if all(tries):  # the best advice is about an alternative whose type did fit
         inner = next((found for found in tries if any(where for where, _ in found)), None)
-        merged = " or ".join(dict.fromkeys(what.split(", got ")[0] for [(_, what), *_] in tries))
-        text = f"{merged.replace(' or expected ', ' or ')}, got {describe(value)}"
-        yield from inner or [("", text)]
+        yield from inner or [("", " or ".join(what for found in tries for _, what in found))]
 
 
-def _properties(value: JSON, schemas: dict[str, Schema], _: Schema) -> Iterator[Problem]:
-    if isinstance(value, dict):
-        for name, schema in schemas.items():
-            if name in value:
-                for where, what in validate(value[name], schema):
-                    yield step(name) + where, what
+def _properties(value: Any, schemas: dict[str, Schema], _: Schema) -> Iterator[Problem]:
+    for name, schema in schemas.items():
+        if name in value:
+            yield from _inside(name, value[name], schema)
 
 
-def _required(value: JSON, names: list[str], _: Schema) -> Iterator[Problem]:
-    if isinstance(value, dict):
-        for name in names:
-            if name not in value:
-                yield step(name), "missing"
+def _required(value: Any, names: list[str], _: Schema) -> Iterator[Problem]:
+    for name in names:
+        if name not in value:
+            yield step(name), "missing"
 
 
-def _additional(value: JSON, schema: bool | Schema, parent: Schema) -> Iterator[Problem]:
+def _additional(value: Any, schema: bool | Schema, parent: Schema) -> Iterator[Problem]:
     known = parent.get("properties", {})
-    extra = [name for name in value if name not in known] if isinstance(value, dict) else []
-    for name in extra:
-        if schema is False:
+    for name in value:
+        if name not in known and schema is False:
             yield step(name), f"unknown name; known: {', '.join(known) or 'none'}"
-        elif schema is not True:
-            for where, what in validate(value[name], schema):
-                yield step(name) + where, what
+        elif name not in known and schema is not True:
+            yield from _inside(name, value[name], schema)
 
 
-def _items(value: JSON, schema: Schema, _: Schema) -> Iterator[Problem]:
-    if isinstance(value, list):
-        for index, item in enumerate(value):
-            for where, what in validate(item, schema):
-                yield step(index) + where, what
+def _items(value: Any, schema: Schema, _: Schema) -> Iterator[Problem]:
+    for index, item in enumerate(value):
+        yield from _inside(index, item, schema)
 
 
-RULES: Final[dict[str, Rule]] = {
-    "type": _type,
-    "enum": _enum,
-    "anyOf": _any_of,
-    "properties": _properties,
-    "required": _required,
-    "additionalProperties": _additional,
-    "items": _items,
-}
+def _min_items(value: Any, least: int, _: Schema) -> Iterator[Problem]:
+    if len(value) < least:
+        yield "", f"expected {least} or more items, got {len(value)}"
+
+
+def _unique(value: Any, wanted: bool, _: Schema) -> Iterator[Problem]:
+    if wanted and any(same(one, other) for one, other in combinations(value, 2)):
+        yield "", "expected items that differ"
+
 
 # ## The subset, described in itself
 #
-# Which schemas are small enough for the rules above? The answer is a schema too, checked by the
-# same rules. It is recursive in the simplest way there is: the dict contains itself.
+# A keyword: what kind of value it concerns, its rule, and what may be written behind it. The last
+# column is a schema too, checked by the same rules, and so it says which schemas are small enough
+# for this page. It is recursive in the simplest way there is: the dict contains itself.
 
-_NAMES: Final = ["object", "array", "string", "boolean", "integer", "number", "null"]
-_STRING: Final[Schema] = {"type": "string"}
-SUBSET: Final[Schema] = {"type": "object", "additionalProperties": False}
-SUBSET["properties"] = {
-    "type": {"enum": _NAMES},
-    "enum": {"type": "array"},
-    "anyOf": {"type": "array", "items": SUBSET},
-    "properties": {"type": "object", "additionalProperties": SUBSET},
-    "required": {"type": "array", "items": _STRING},
-    "additionalProperties": {"anyOf": [{"type": "boolean"}, SUBSET]},
-    "items": SUBSET,
-    "title": _STRING,
-    "description": _STRING,
-    "default": {},
-    "x-mcp-header": _STRING,
+SUBSET: Final[Schema] = {}
+_STRING: Final = {"type": "string"}
+_TYPES: Final = ["object", "array", "string", "boolean", "integer", "number", "null"]
+_SOME: Final = {"type": "array", "items": SUBSET, "minItems": 1}
+_NAMES: Final = {"type": "array", "items": _STRING, "uniqueItems": True}
+
+KEYWORDS: Final[dict[str, tuple[Any, Rule, Schema]]] = {
+    "type": (object, _type, {"enum": _TYPES}),
+    "enum": (object, _enum, {"type": "array"}),
+    "anyOf": (object, _any_of, _SOME),
+    "properties": (dict, _properties, {"type": "object", "additionalProperties": SUBSET}),
+    "required": (dict, _required, _NAMES),
+    "additionalProperties": (dict, _additional, {"anyOf": [{"type": "boolean"}, SUBSET]}),
+    "items": (list, _items, SUBSET),
+    "minItems": (list, _min_items, {"enum": [0, 1]}),
+    "uniqueItems": (list, _unique, {"type": "boolean"}),
 }
+REMARKS: Final = {"title": _STRING, "description": _STRING, "default": {}, "x-mcp-header": _STRING}
+OPERANDS: Final = {keyword: operand for keyword, (_, _, operand) in KEYWORDS.items()} | REMARKS
+SUBSET.update({"type": "object", "properties": OPERANDS, "additionalProperties": False})
