@@ -107,6 +107,8 @@ SHAPES: Final[dict[Any, Callable[..., Hint]]] = {
 
 # ## Closed objects
 
+ENDLESS: Final = "a type that contains itself; use dict or Any"
+
 
 def closed_object(call: Callable[..., Any], members: Members) -> Hint:
     """The schema of named members, and a reader that calls `call` with them as keywords."""
@@ -126,10 +128,9 @@ def closed_object(call: Callable[..., Any], members: Members) -> Hint:
 def _member(name: str, hint: Any, default: Any) -> Hint:
     try:
         schema, reader = read_hint(hint)
-    except RecursionError:
-        raise RecursionError(f"{name!r}: a type that contains itself; use dict or Any") from None
-    except TypeError as error:
-        raise TypeError(f"{name!r}: {error}") from None
+    except (TypeError, RecursionError) as error:
+        endless = isinstance(error, RecursionError) or ENDLESS in str(error)
+        raise TypeError(f"{name!r}: {ENDLESS if endless else error}") from None
     try:
         return Hint({**schema, "default": loads(dumps(default))}, reader)
     except Exception:  # there is no default, or none that JSON can show
@@ -152,8 +153,8 @@ def _typed_dict(cls: Any) -> Members:
 # `inspect.signature` knows all this too, at the price of a third of the start-up time.
 
 REFUSED: Final = {
-    0x04: "any number of arguments, and a call names each; take one list instead",
-    0x08: "any named argument, and a schema lists each; take one dict instead",
+    0x04: "any number of arguments; name each one, or take a list",
+    0x08: "any named argument; name each one, or take a dict",
     0x20: "a generator, but a call has one result; return a list",
     0x200: "an async generator, but a call has one result; return a list",
 }

@@ -125,6 +125,8 @@ class Server:
     def _dress(self, result: Params | None, context: Context) -> Params:
         """What every modern result wears: its type, its sender, how long it may be kept."""
         result = {} if result is None else result
+        if not isinstance(result, dict):
+            raise TypeError(f"{context.method}: a handler returns a dict")
         if result is LATER or context.era == "legacy":
             return result
         asks_back = "resultType" in result
@@ -222,7 +224,8 @@ class Server:
         def register(function: Any) -> Any:
             own = name or getattr(function, "__name__", type(function).__name__)
             shown = {"name": own, "title": title, "annotations": annotations}
-            shown["description"] = description or function.__doc__ or own
+            lines = (description or function.__doc__ or own).strip().splitlines()
+            shown["description"] = "\n".join(line.strip() for line in lines)
             schemas = {"inputSchema": input_schema, "outputSchema": output_schema}
             given = {key: one for key, one in (shown | schemas).items() if one is not None}
             if own in self.tools:

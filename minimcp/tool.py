@@ -12,7 +12,7 @@ from typing import Any, Final
 from .context import Context
 from .hints import Content, Hint, closed_object, read_hint, signature
 from .protocol import Params, ToolError, dumps, loads
-from .schema import checker, explain, validate
+from .schema import Schema, checker, explain, validate
 
 LETTERS: Final = {*string.ascii_letters, *string.digits, *"_.-"}
 OF_AN_OBJECT: Final = {
@@ -39,17 +39,20 @@ class Tool:
         hint = closed_object(function, {} if free else own)
         self.definition = {"inputSchema": hint.schema, **output_schema(returned), **given}
         if problems := validate(self.definition["inputSchema"], OF_AN_OBJECT):
-            raise ValueError(explain(problems, f"{name}: inputSchema"))
+            raise ValueError(explain(problems, f"{name}: input_schema"))
         self.read, self.makes_blocks = hint.read, returned == Content
         self.check = checker(self.definition["inputSchema"])
         self.check_result = checker(self.definition.get("outputSchema", {}))
 
     def listed(self, era: str) -> Params:
-        """The definition; older revisions know no output but objects."""
+        """The definition; older revisions know no output but objects, no schema but a dict."""
         shown = dict(self.definition)
-        if era == "legacy" and shown.get("outputSchema", {}).get("type") != "object":
+        if era == "modern":
+            return shown
+        if shown.get("outputSchema", {}).get("type") != "object":
             shown.pop("outputSchema", None)
-        return shown
+        schemas = shown.keys() & {"inputSchema", "outputSchema"}
+        return shown | {key: spelled_out(shown[key]) for key in schemas}
 
     def call(self, arguments: Params, context: Context) -> Any:
         """The result of a call; `ToolError` if the arguments or the result do not fit."""
@@ -74,6 +77,14 @@ class Tool:
         if era == "legacy" and not isinstance(value, dict):
             return text_result(text)
         return {**text_result(text), "structuredContent": value}
+
+
+def spelled_out(schema: Schema) -> Schema:
+    """A schema whose members have no `true` or `false` for a schema."""
+    spelling: dict[Any, Schema] = {True: {}, False: {"not": {}}}
+    members = schema.get("properties", {}).items()
+    named = {key: spelling[one] if isinstance(one, bool) else one for key, one in members}
+    return {**schema, "properties": named} if named else schema
 
 
 def text_result(text: str) -> Params:

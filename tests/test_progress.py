@@ -201,32 +201,33 @@ def test_progress_that_is_no_number_is_the_tools_fault_and_never_sent(value):
 @pytest.mark.req("C-PROG-09")
 @pytest.mark.parametrize("era", ["modern", "legacy"])
 def test_tokens_of_active_requests_differ(era):
-    """Twenty calls at once, each waiting for all others; each hears its own reports only."""
+    """Twenty calls at once, each waiting for all others; each report names its own call."""
     server = Server("demo", version="1.0.0")
     together = threading.Barrier(20)
-    tokens, heard = set(), {n: [] for n in range(20)}
+    tokens, heard = {}, []
 
     @server.tool
     def work(n: int, context: Context) -> str:
-        tokens.add(context.meta["progressToken"])
+        tokens[n] = context.meta["progressToken"]
         together.wait(30)
         context.progress(n)
         return "done"
 
     def one(n):
-        params = {"name": "work", "arguments": {"n": n}}
-        client.request("tools/call", params, on_progress=heard[n].append)
+        client.call_tool("work", {"n": n})
 
-    with Client(server, era=era) as client:
+    def on_notification(method, params):
+        assert method == "notifications/progress"
+        heard.append((params["progressToken"], params["progress"]))
+
+    with Client(server, era=era, on_notification=on_notification) as client:
         threads = [threading.Thread(target=one, args=[n]) for n in range(20)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join(60)
-    assert len(tokens) == 20
-    assert {n: [note["progress"] for note in notes] for n, notes in heard.items()} == {
-        n: [n] for n in range(20)
-    }
+    assert len(set(tokens.values())) == 20
+    assert sorted(heard) == sorted((token, n) for n, token in tokens.items())
 
 
 CHATTY = """
@@ -253,9 +254,10 @@ CHATTY = """
 @pytest.mark.req("C-PROG-10", "C-CLI-01")
 def test_a_server_that_keeps_talking_cannot_put_off_the_timeout(tmp_path):
     notes = []
-    with Client(server_file(tmp_path, CHATTY)) as client:
+    target = server_file(tmp_path, CHATTY)
+    with Client(target, on_notification=lambda method, params: notes.append(params)) as client:
         assert client.protocol_version == MODERN
         with pytest.raises(TimeoutError):
-            client.request("tools/call", {"name": "chat"}, timeout=0.5, on_progress=notes.append)
+            client.call_tool("chat", timeout=0.5)
         assert client.call_tool("quick", {}).text == "quick"
     assert len(notes) > 3
