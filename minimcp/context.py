@@ -28,7 +28,7 @@ class Peer:
     """
 
     version: str | None = None  # the legacy revision, once there was an `initialize`
-    log_level: str | None = None
+    log_level: str | None = "info"  # of a legacy client, until it says `logging/setLevel`
     principal: str | None = None
 
     def __init__(self, send: Callable[[str], object] = lambda line: None) -> None:

@@ -47,7 +47,9 @@ class Server:
         self.method("server/discover", era="modern")(self._discover)
         self.method("initialize", era="legacy")(self._initialize)
         self.method("ping", era="legacy")(lambda params, context: {})
-        self.peer = Peer()
+        self.method("subscriptions/listen", era="modern")(self._listen)
+        self.listeners: dict[Context, Params] = {}  # what each of them wants to hear of
+        self.peer = Peer()  # of a server with one lasting connection: stdio, a notebook, a test
 
     # ## The seam
 
@@ -102,7 +104,7 @@ class Server:
         result = handler(context.params, context)
         if hasattr(result, "as_result"):  # an answer that depends on who asked
             result = result.as_result(context)
-        return self._dress(result, context)
+        return self.dress(result, context)
 
     def _admit(self, context: Context) -> None:
         """A modern request brings all it needs; a legacy one needs a handshake before it."""
@@ -122,7 +124,7 @@ class Server:
             text = f"params._meta: the log level is one of {', '.join(protocol.LOG_LEVELS)}"
             raise ProtocolError(protocol.INVALID_PARAMS, text)
 
-    def _dress(self, result: Params | None, context: Context) -> Params:
+    def dress(self, result: Params | None, context: Context) -> Params:
         """What every modern result wears: its type, its sender, how long it may be kept."""
         result = {} if result is None else result
         if not isinstance(result, dict):
@@ -136,19 +138,22 @@ class Server:
 
     # ## Opening a conversation
 
-    def _about(self) -> Params:
+    def _about(self, context: Context) -> Params:
+        news = {"listChanged": True} if context.modern or context.peer is self.peer else {}
+        own = {k: (news if k in protocol.LISTS else {}) | v for k, v in self.capabilities.items()}
         extra = {"instructions": self.instructions} if self.instructions else {}
-        return {"capabilities": self.capabilities, **extra}
+        return {"capabilities": own, **extra}
 
     def _discover(self, params: Params, context: Context) -> Params:
-        return {"supportedVersions": list(protocol.MODERN), **self._about()}
+        return {"supportedVersions": list(protocol.MODERN), **self._about(context)}
 
     def _initialize(self, params: Params, context: Context) -> Params:
         wanted = expect(params, "protocolVersion", str, "params")
         expect(params, "clientInfo", dict, "params")
         context.peer.capabilities = expect(params, "capabilities", dict, "params")
         context.peer.version = wanted if wanted in protocol.LEGACY else protocol.LEGACY[0]
-        return {"protocolVersion": context.peer.version, "serverInfo": self.info, **self._about()}
+        about = {"serverInfo": self.info, **self._about(context)}
+        return {"protocolVersion": context.peer.version, **about}
 
     # ## Tools
 
@@ -233,9 +238,32 @@ class Server:
             self.tools[own] = Tool(function, given)
             self.method("tools/list", capability="tools")(self._list_tools)
             self.method("tools/call", capability="tools")(self._call_tool)
+            self.announce("tools")
             return function
 
         return register if function is None else register(function)
+
+    def remove_tool(self, name: str) -> None:
+        """Offer a tool no more; `KeyError` if there is none of that name."""
+        del self.tools[name]
+        self.announce("tools")
+
+    # ## News
+
+    def announce(self, kind: str, uri: str | None = None) -> None:
+        """Tell who listens that a list changed or, with its `uri`, a resource.
+
+        `kind` is "prompts" or "resources"; the server tells of its tools by itself.
+        """
+        if self.listeners or self.peer.version:
+            from .listen import announce
+
+            announce(self, kind, uri)
+
+    def _listen(self, params: Params, context: Context) -> Params:
+        from .listen import listen
+
+        return listen(params, context)
 
 
 # ## The envelope

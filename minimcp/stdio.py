@@ -87,7 +87,8 @@ class Loop:
     """The leader, the old ones that are still busy, and the watch over them."""
 
     def __init__(self, server: Server, wire: Wire) -> None:
-        self.server, self.wire, self.peer = server, wire, Peer(wire.write)
+        self.server, self.wire = server, wire
+        self.peer = server.peer = Peer(wire.write)
         self.awake = threading.Event()
         self.ended = False
         self.threads: list[Leader] = []
@@ -121,6 +122,10 @@ class Loop:
         """Stop reading: the client closed its end, or is gone."""
         self.ended = True
         self.awake.set()
+        if self.server.listeners:
+            from .listen import close
+
+            close(self.server)
 
     def answer(self, line: str) -> bool:
         """Serve one line; false when the client is gone."""
