@@ -415,6 +415,17 @@ def test_the_end_of_input_ends_a_server_with_a_call_that_never_returns():
         assert server.stderr == "no answer in time: tools/call, id 1\n"
 
 
+@pytest.mark.req("S-STDIO-06")
+def test_the_end_of_input_ends_a_server_with_an_open_subscription():
+    with Stdio(TOOLS) as server:
+        wish = {"notifications": {"toolsListChanged": True}}
+        server.send(modern("subscriptions/listen", wish, "news"))
+        assert server.read()["method"] == "notifications/subscriptions/acknowledged"
+        server.close_stdin()
+        assert server.wait(5) == 0
+        assert server.stderr == ""
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 @pytest.mark.parametrize("busy", [False, True])
 def test_a_signal_ends_the_server_quietly(number, code, busy):

@@ -256,7 +256,7 @@ def test_the_context_is_no_part_of_the_schema():
 @pytest.mark.parametrize("name", ["value", "self", "args", "more", "call", "arguments", "v"])
 def test_a_context_parameter_may_have_any_name(name):
     namespace = {"Context": Context}
-    exec(f"def tool({name}: Context, x: int = 1) -> int:\n    return x", namespace)  # noqa: S102
+    exec(f"def tool({name}: Context, x: int = 1) -> int:\n    return x", namespace)
     assert call(serving(namespace["tool"]), "tool", x=7)["structuredContent"] == 7
 
 
@@ -298,7 +298,7 @@ def module(source, name, monkeypatch):
     """A module of that source, which hints are resolved in."""
     made = type(sys)(name)
     monkeypatch.setitem(sys.modules, name, made)
-    exec(compile(source, name, "exec", dont_inherit=True), vars(made))  # noqa: S102
+    exec(compile(source, name, "exec", dont_inherit=True), vars(made))
     return made
 
 
