@@ -65,7 +65,7 @@ def test_each_registered_method_brings_its_capability_in_both_eras():
 
     assert prompts({}, None) == {"prompts": []}  # the decorator gives the function back
     after = capabilities(server)
-    assert after == before | {"prompts": {}, "completions": {}}
+    assert after == before | {"prompts": {"listChanged": True}, "completions": {}}
     assert exchange(server, initialize())["result"]["capabilities"] == after
     assert exchange(server, modern("prompts/list")) == complete({"prompts": [], **HINTS})
     assert exchange(server, legacy("prompts/list"))["result"] == {"prompts": []}
