@@ -8,6 +8,7 @@ https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/stdio
 
 import os
 import signal
+import sys
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -87,6 +88,7 @@ class Child:
         with self.process.stderr as pipe:
             for line in pipe:
                 self.last_words.append(line.decode(errors="replace").rstrip())
+                print(self.last_words[-1], file=sys.stderr)
 
     def _read(self) -> None:
         with self.process.stdout as pipe:

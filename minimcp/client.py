@@ -19,7 +19,7 @@ from . import protocol
 from .context import Peer
 from .protocol import JSON, MISSING, Message, Params, ProtocolError, dumps, is_id, loads
 from .schema import Schema, checker, explain, validate
-from .server import Server
+from .server import Server, unexpected
 
 INFO = {"name": "minimcp", "version": "0.1.0"}
 TOLERATED = (*protocol.LEGACY, "2025-03-26")  # on the wire all the same, as far as we use them
@@ -41,6 +41,9 @@ RESULTS = {
     "tools/list": having(tools={"type": "array", "items": having(name=TEXT)}),
     "tools/call": having(content={"type": "array", "items": having(type=TEXT)}),
 }
+
+
+RESULTS["tools/list"]["properties"]["nextCursor"] = TEXT  # not required
 
 
 class ToolResult(NamedTuple):
@@ -134,6 +137,8 @@ class Client:
         try:
             found = self._ask("server/discover", {}, self.probe_timeout)
         except TimeoutError:
+            if self.wanted == "modern":
+                raise
             return None
         except ProtocolError as error:
             if error.code not in protocol.MCP_ERRORS:
@@ -201,12 +206,12 @@ class Client:
         if meta := self._meta(ident, params.get("_meta", {})):
             params = {**params, "_meta": meta}
         self._send({"jsonrpc": "2.0", "id": ident, "method": method, "params": params}, timeout)
-        if self.lost:
-            replies.put(None)
+        if self.lost:  # meanwhile
+            self._lose(self.lost)
         try:
-            return self._result(method, replies.get(timeout=timeout))
+            return self._result(method, params, replies.get(timeout=timeout))
         except Empty:
-            del self.calls[ident]
+            self.calls.pop(ident, None)
             if method not in ("initialize", "server/discover"):  # subtle: never cancelled
                 self.notify("notifications/cancelled", {"requestId": ident, "reason": "time-out"})
             name = params.get("name", "")
@@ -221,20 +226,20 @@ class Client:
             meta[protocol.CLIENT_KEY] = INFO
         return meta
 
-    def _result(self, method: str, reply: Message | None) -> Params:
+    def _result(self, method: str, params: Params, reply: Message | None) -> Params:
         if reply is None:
-            raise ConnectionError(self.lost)
+            raise ConnectionError(f"{method} {params.get('name', '')}: {self.lost}")
         result = reply.get("result")
         kind = result.get("resultType", "complete") if isinstance(result, dict) else "complete"
         expected = RESULTS.get(method, OBJECT) if kind == "complete" else OBJECT
         schema = having(error=ERROR) if "error" in reply else having(result=expected)
         if problems := validate(reply, schema):
-            raise ConnectionError(f"malformed answer to {method}: {explain(problems, '')}")
+            raise ConnectionError(f"malformed reply to {method}: {explain(problems, 'reply')}")
         if "error" in reply:
             error = reply["error"]
             raise ProtocolError(error["code"], error["message"], error.get("data"))
         if self.era == "modern" and kind not in ("complete", "input_required"):
-            raise ConnectionError(f"malformed answer to {method}: resultType {kind!r}")
+            raise ConnectionError(f"malformed reply to {method}: unknown resultType {kind!r}")
         return result
 
     # ## Tools
@@ -303,8 +308,8 @@ class Client:
 
     def _lose(self, reason: str) -> None:
         self.lost = self.lost or reason
-        for replies in list(self.calls.values()):
-            replies.put(None)
+        while self.calls:
+            self.calls.popitem()[1].put(None)
 
     def _match(self, reply: Message) -> None:
         ident = reply.get("id")
@@ -331,6 +336,8 @@ class Client:
             reply = {"jsonrpc": "2.0", "id": request["id"], "result": self._input(request)}
         except ProtocolError as error:
             reply = error.reply(request["id"])
+        except Exception as error:
+            reply = unexpected(error).reply(request["id"])
         self._send(reply)
 
     def _input(self, request: Message) -> Params:

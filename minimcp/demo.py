@@ -8,7 +8,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 
 from .client import Client
-from .protocol import Message, ProtocolError
+from .protocol import Message, ProtocolError, loads
 from .server import Server
 from .stdio import run
 
@@ -81,7 +81,7 @@ def talk(client: Client, options: Namespace) -> int:
     name = client.server_info.get("name", "a server without a name")
     print(printable(f"connected: {name}, protocol {client.protocol_version}"))
     if options.call:
-        result = client.call_tool(options.call[0], json.loads(options.call[1]))
+        result = client.call_tool(options.call[0], loads(options.call[1]))
         print(printable(result.text))
         return int(result.is_error)
     tools = client.list_tools()

@@ -158,11 +158,11 @@ def serve(
     Returns at the end of input, after at most `grace` seconds; a signal ends the process with
     130 or 143. `log(direction, line)` sees every message.
     """
-    if sys.stdin and sys.stdin.isatty():
-        print(HELLO, file=sys.stderr)
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
-    loop = Loop(server, Wire(log))
     try:
+        signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+        if sys.stdin and sys.stdin.isatty():
+            print(HELLO, file=sys.stderr)
+        loop = Loop(server, Wire(log))
         loop.watch()
         loop.drain(grace)
     except KeyboardInterrupt:
