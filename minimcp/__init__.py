@@ -8,12 +8,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .cli import run
     from .client import Client
     from .context import Context
     from .hints import Content
     from .protocol import ProtocolError, ToolError
     from .server import Server
-    from .stdio import run
 
 HOMES = {
     "Server": "server",
@@ -23,7 +23,7 @@ HOMES = {
     "ToolError": "protocol",
     "ProtocolError": "protocol",
     "InputRequired": "mrtr",
-    "run": "stdio",
+    "run": "cli",
 }
 __all__ = [*HOMES]
 

@@ -16,7 +16,9 @@ from queue import SimpleQueue
 from subprocess import PIPE, Popen
 from threading import Thread
 
+from .context import Peer
 from .protocol import Message, dumps
+from .server import Server
 
 POLITE, FIRM = 2.0, 1.0  # seconds to end after stdin was closed, and after SIGTERM
 
@@ -101,3 +103,32 @@ class Child:
             while (data := self.outbox.get()) is not None:
                 pipe.write(data)
                 pipe.flush()
+
+
+class InProcess:
+    """The wire to a server in the same process: every request is a thread."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+
+    def open(self, receive: Callable[[str | None], None]) -> None:
+        """Be the other end of the server."""
+        self.receive, self.peer = receive, Peer(receive)
+
+    def send(self, message: Message, timeout: float | None) -> None:
+        """Let the server answer; a notification is served at once."""
+        serve = Thread(target=self._serve, args=(dumps(message),), daemon=True)
+        serve.start() if "id" in message else serve.run()
+
+    def _serve(self, line: str) -> None:
+        reply = self.server.handle_line(line, self.peer)
+        if reply is not None:
+            self.receive(reply)
+
+    def close(self) -> None:
+        """Nobody waits any more."""
+        self.peer.in_flight.clear()
+
+    def obituary(self) -> str:
+        """There is not much to say."""
+        return "the server in this process did not answer"

@@ -6,6 +6,7 @@ losing its stream are the same thing: one removal from that dict.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -38,6 +39,14 @@ class Peer:
 
     def check(self, context: Context) -> None:
         """What a binding must verify once the metadata is known; HTTP compares its headers."""
+
+    def hear(self, message: Message) -> None:
+        """Take a notification; the only one that we know takes a request out of flight."""
+        params = message.get("params")
+        if message.get("method") == "notifications/cancelled" and isinstance(params, dict):
+            ident = params.get("requestId")
+            if is_id(ident) and self.in_flight.pop(ident, None):
+                print(f"{ident!r} cancelled: {params.get('reason')!r}", file=sys.stderr)
 
     def finish(self, reply: Message) -> None:
         """Send the reply to a request that was left open."""

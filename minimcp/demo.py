@@ -1,16 +1,11 @@
 """Three tools, and a tour of them: what `python -m minimcp.client` shows.
 
-`python -m minimcp.demo` serves the tools; `python -m minimcp.client TARGET…` talks to any server.
+`python -m minimcp.demo` serves them, over stdio or with `--http`.
 """
 
-import json
-import sys
-from argparse import ArgumentParser, Namespace
-
+from .cli import run
 from .client import Client
-from .protocol import Message, ProtocolError, loads
 from .server import Server
-from .stdio import run
 
 server = Server("minimcp-demo", version="1.0.0")
 
@@ -33,8 +28,6 @@ def summarize_naive(text: str, sentences: int = 1) -> str:
     return ".".join(text.split(".")[:sentences]) + "."
 
 
-# ## The tour
-
 TEXT = "A host contains a client. A client talks to one server. The model is somewhere else."
 
 
@@ -46,62 +39,6 @@ def tour(client: Client) -> None:
     wrong = client.call_tool("calc.add", {"a": "two", "b": 40})
     print("calc.add('two', 40) -> is_error, and the model reads:")
     print("  " + wrong.text.replace("\n", "\n  "))
-
-
-# ## The command line
-
-
-def main(argv: list[str] | None = None) -> int:
-    """Talk to a server from a terminal; without a target, to the demo server."""
-    options = parse(argv)
-    command = options.target or [sys.executable, "-m", "minimcp.demo"]
-    target = command[0] if command[0].startswith(("http://", "https://")) else command
-    try:
-        with Client(target, era=options.era, trace=show if options.trace else None) as client:
-            return talk(client, options)
-    except (ProtocolError, ConnectionError, TimeoutError) as error:
-        print(f"error: {printable(str(error))}", file=sys.stderr)
-        return 1
-
-
-def parse(argv: list[str] | None) -> Namespace:
-    """The options of `python -m minimcp.client`."""
-    parser = ArgumentParser("python -m minimcp.client", description=main.__doc__)
-    parser.add_argument(
-        "target", nargs="*", help="a URL, or a command (after -- if it has options)"
-    )
-    parser.add_argument("--call", nargs=2, metavar=("NAME", "JSON"), help="call a tool")
-    parser.add_argument("--era", choices=("auto", "modern", "legacy"), default="auto")
-    parser.add_argument("--trace", action="store_true", help="show every message on stderr")
-    return parser.parse_args(argv)
-
-
-def talk(client: Client, options: Namespace) -> int:
-    """One conversation: who is there, and then the call, the list or the tour."""
-    name = client.server_info.get("name", "a server without a name")
-    print(printable(f"connected: {name}, protocol {client.protocol_version}"))
-    if options.call:
-        result = client.call_tool(options.call[0], loads(options.call[1]))
-        print(printable(result.text))
-        return int(result.is_error)
-    tools = client.list_tools()
-    print(printable(f"tools discovered: {', '.join(tool['name'] for tool in tools)}"))
-    if options.target:
-        for tool in tools:
-            print(printable(f"  {tool['name']}: {tool.get('description', '')}"))
-    else:
-        tour(client)
-    return 0
-
-
-def show(sender: str, message: Message) -> None:
-    """Print one message, for `--trace`."""
-    print("-->" if sender == "client" else "<--", json.dumps(message), file=sys.stderr)
-
-
-def printable(text: str) -> str:
-    """Foreign text without what a terminal would obey."""
-    return "".join(c if c.isprintable() or c == "\n" else f"\\x{ord(c):02x}" for c in text)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from threading import Lock
 
 from . import protocol
 from .context import LATER, Context
+from .eras import dress
 from .protocol import LISTS, Params, ProtocolError, dumps
 from .schema import checker, explain
 from .server import Server
@@ -23,7 +24,7 @@ TURN = Lock()  # one at a time, so that nobody hears of a change before the ackn
 # The client says what it wants to hear of, and the server says what of that it will hear. A wish
 # is JSON of a certain form, so it is described by a schema, and our own validator reads it.
 
-WISH = {f"{kind}ListChanged": {"type": "boolean"} for kind in LISTS}
+WISH: Params = {f"{kind}ListChanged": {"type": "boolean"} for kind in LISTS}
 WISH["resourceSubscriptions"] = {"type": "array", "items": {"type": "string"}}
 PARAMS = {"notifications": {"type": "object", "properties": WISH}}
 check = checker({"type": "object", "properties": PARAMS, "required": ["notifications"]})
@@ -104,5 +105,5 @@ def _end(context: Context) -> None:
         _tell(context, "notifications/cancelled", {"requestId": context.id})
     if context.close():
         meta = {"_meta": {protocol.SUBSCRIPTION_KEY: context.id}}
-        result = context.server.dress(meta, context)
+        result = dress(meta, context)
         context.peer.finish({"jsonrpc": "2.0", "id": context.id, "result": result})

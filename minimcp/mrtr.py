@@ -17,7 +17,7 @@ import time
 from . import protocol
 from .context import Context
 from .protocol import INVALID_PARAMS, JSON, Params, ProtocolError, dumps, expect, loads
-from .tool import error_result
+from .tools import error_result
 
 TTL = 600  # seconds for which a client may take its time
 KEY = os.environ.get("MINIMCP_KEY", "").encode() or os.urandom(32)

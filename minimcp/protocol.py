@@ -148,7 +148,7 @@ def loads(line: str) -> JSON:
         if not line.isascii() or "\\ud" in line or "\\uD" in line:
             dumps(value)
     except (ValueError, RecursionError) as error:
-        raise ProtocolError(PARSE_ERROR, f"Parse error: {error}") from None
+        raise ProtocolError(PARSE_ERROR, f"Parse error, this is not JSON: {error}") from None
     return value
 
 

@@ -12,7 +12,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
 
 from .context import Peer
 from .server import Server
@@ -20,7 +19,7 @@ from .server import Server
 PATIENCE = 0.005  # seconds that one line may keep the leader before another one reads on
 GRACE = 0.5  # seconds that calls get to finish once stdin has ended
 HELLO = "MCP stdio server: waiting for JSON on stdin; normally a client starts me. Ctrl+C to stop."
-
+Log = Callable[[str, str], object]  # gets "received" or "sent", and the line
 
 # ## A private wire
 #
@@ -29,29 +28,28 @@ HELLO = "MCP stdio server: waiting for JSON on stdin; normally a client starts m
 
 
 class Wire:
-    """The two pipes to the client, out of everybody's reach; `log` sees every line."""
+    """The two pipes to the client, out of everybody's reach."""
 
-    def __init__(self, log: Callable[[str, str], None] | None = None) -> None:
-        self.incoming, self.outgoing = open(os.dup(0), "rb"), os.dup(1)
+    def __init__(self, log: Log | None) -> None:
+        self.incoming, self.outgoing = os.fdopen(os.dup(0), "rb"), os.dup(1)
         os.dup2(os.open(os.devnull, os.O_RDWR), 0)
         os.dup2(2, 1)
         sys.stdout.flush()  # what was printed before goes to stderr too
         sys.stdout = sys.stderr
-        self.lock = threading.Lock()
-        self.log = log
+        self.lock, self.log = threading.Lock(), log
 
     def read(self) -> str:
-        """The next line; empty at the end. Bytes that are no UTF-8 are left for the parser."""
+        """The next line; empty at the end. Bytes that are no UTF-8 are left to the parser."""
         line = self.incoming.readline().decode(errors="surrogateescape")
-        if self.log:
+        if self.log and line:
             self.log("received", line)
         return line
 
     def write(self, line: str) -> None:
         """Send one line, whole, whatever other threads do."""
-        data = memoryview(line.encode() + b"\n")
         if self.log:
             self.log("sent", line)
+        data = memoryview(line.encode() + b"\n")
         with self.lock:
             while data:
                 data = data[os.write(self.outgoing, data) :]
@@ -66,21 +64,22 @@ class Wire:
 
 
 class Leader(threading.Thread):
-    """Serves line after line for as long as it leads."""
+    """Serves line after line, for as long as it leads."""
 
     def __init__(self, loop: "Loop") -> None:
         super().__init__(daemon=True)
-        self.loop = loop
-        self.line: str | None = None  # what it is busy with
+        self.loop, self.line = loop, ""  # the line that it is busy with
 
     def run(self) -> None:
-        while self.loop.leader is self:
-            self.line = line = self.loop.wire.read()
-            self.loop.wake()
-            if not line or not self.loop.answer(line):
-                return self.loop.end()
-            self.line = None
-        return None
+        loop = self.loop
+        while loop.leader is self and not loop.ended:
+            line = loop.wire.read()
+            self.line = line
+            loop.ended = loop.ended or not line
+            if not loop.awake.is_set():
+                loop.awake.set()
+            loop.answer(line)
+            self.line = ""
 
 
 class Loop:
@@ -89,8 +88,7 @@ class Loop:
     def __init__(self, server: Server, wire: Wire) -> None:
         self.server, self.wire = server, wire
         self.peer = server.peer = Peer(wire.write)
-        self.awake = threading.Event()
-        self.ended = False
+        self.awake, self.ended = threading.Event(), False
         self.threads: list[Leader] = []
         self.appoint()
 
@@ -100,59 +98,44 @@ class Loop:
         self.threads = [*filter(Leader.is_alive, self.threads), self.leader]
         self.leader.start()
 
+    def answer(self, line: str) -> None:
+        """Serve one line, if the client is still there for the reply."""
+        try:
+            reply = self.server.handle_line(line, self.peer)
+            if reply is not None:
+                self.wire.write(reply)
+        except OSError:
+            self.ended = True
+            self.awake.set()
+
     def watch(self) -> None:
         """Sleep while nothing happens; look every few milliseconds while something does."""
         while not self.ended:
             leader, line = self.leader, self.leader.line
-            if line is None:
-                self.awake.clear()
-                if leader.line is None:  # subtle: look again, or a wake-up could be lost
-                    self.awake.wait()
-            else:
+            if line:
                 time.sleep(PATIENCE)
                 if leader.line is line and not self.ended:
                     self.appoint()
-
-    def wake(self) -> None:
-        """Tell the main thread that there is something to watch."""
-        if not self.awake.is_set():
-            self.awake.set()
-
-    def end(self) -> None:
-        """Stop reading: the client closed its end, or is gone."""
-        self.ended = True
-        self.awake.set()
-        if self.server.listeners:
-            from .listen import close
-
-            close(self.server)
-
-    def answer(self, line: str) -> bool:
-        """Serve one line; false when the client is gone."""
-        reply = self.server.handle_line(line, self.peer)
-        try:
-            if reply is not None:
-                self.wire.write(reply)
-        except OSError:
-            return False
-        return True
+                continue
+            self.awake.clear()
+            if not leader.line and not self.ended:  # subtle: look again, lest a wake-up is lost
+                self.awake.wait()
 
     def drain(self, grace: float) -> None:
         """Give what was read before the end its time to be answered, and name what was not."""
         deadline = time.monotonic() + grace
         for thread in self.threads:
             thread.join(max(0.0, deadline - time.monotonic()))
+        if self.server.listeners:
+            from .listen import close
+
+            close(self.server)
         for context in list(self.peer.in_flight.values()):
             print(f"no answer in time: {context.method}, id {context.id!r}", file=sys.stderr)
         self.peer.in_flight.clear()
 
 
-# ## Running
-
-
-def serve(
-    server: Server, log: Callable[[str, str], None] | None = None, grace: float = GRACE
-) -> None:
+def serve(server: Server, log: Log | None = None, grace: float = GRACE) -> None:
     """Serve one client on stdin and stdout until it closes them, SIGINT or SIGTERM.
 
     Returns at the end of input, after at most `grace` seconds; a signal ends the process with
@@ -167,40 +150,3 @@ def serve(
         loop.drain(grace)
     except KeyboardInterrupt:
         sys.exit(128 + signal.SIGINT)
-
-
-def run(server: Server, argv: list[str] | None = None) -> None:
-    """Serve over stdio, or over HTTP with `--http [PORT]`; `--log FILE` or `--verbose` show all."""
-    argv = sys.argv[1:] if argv is None else argv
-    if not argv:
-        return serve(server)
-    options = _options(argv)
-    if options.http is None:
-        return serve(server, _logger(options))
-    from .http import serve as serve_http
-
-    return serve_http(server, port=options.http)
-
-
-def _options(argv: list[str]) -> Any:
-    from argparse import ArgumentParser
-
-    parser = ArgumentParser()
-    parser.add_argument(
-        "--http", nargs="?", type=int, const=3000, metavar="PORT", help="serve HTTP"
-    )
-    parser.add_argument("--log", metavar="FILE", help="append every message to a file")
-    parser.add_argument("--verbose", action="store_true", help="show every message on stderr")
-    return parser.parse_args(argv)
-
-
-def _logger(options: Any) -> Callable[[str, str], None] | None:
-    if not options.log and not options.verbose:
-        return None
-    file = open(options.log, "a", encoding="utf-8") if options.log else sys.stderr
-
-    def log(direction: str, line: str) -> None:
-        stamp = time.strftime("%Y-%m-%dT%H:%M:%S")
-        print(stamp, direction, line.rstrip("\n"), file=file, flush=True)
-
-    return log

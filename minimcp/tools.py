@@ -10,16 +10,47 @@ import string
 from typing import Any, Final
 
 from .context import Context
-from .hints import Content, Hint, closed_object, read_hint, signature
-from .protocol import Params, ToolError, dumps, loads
+from .envelope import unexpected
+from .hints import Content, closed_object, read_hint, signature
+from .protocol import INVALID_PARAMS, Params, ProtocolError, ToolError, dumps, expect, loads
 from .schema import Schema, checker, explain, validate
 
 LETTERS: Final = {*string.ascii_letters, *string.digits, *"_.-"}
-OF_AN_OBJECT: Final = {
+OF_OBJECT: Final = {
     "type": "object",
     "required": ["type"],
     "properties": {"type": {"enum": ["object"]}},
 }
+
+# ## The two methods
+
+
+def list_tools(params: Params, context: Context) -> Params:
+    """Serve `tools/list`."""
+    tools = dict(context.server.tools)
+    names, more = context.server.page(list(tools), params)
+    return {"tools": [tools[name].listed(context.modern) for name in names], **more}
+
+
+def call_tool(params: Params, context: Context) -> Any:
+    """Serve `tools/call`. What the model can mend is a result; the rest is a JSON-RPC error."""
+    name = expect(params, "name", str, "params")
+    arguments = expect(params, "arguments", dict, "params", {})
+    tool = context.server.tools.get(name)
+    if tool is None:
+        raise ProtocolError(INVALID_PARAMS, f"Unknown tool: {name}")
+    try:
+        return tool.call(arguments, context)
+    except ToolError as error:
+        return error_result(str(error))
+    except (ProtocolError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        unexpected(error)
+        return error_result(f"{type(error).__name__}: {error}")
+
+
+# ## One tool
 
 
 class Tool:
@@ -30,24 +61,26 @@ class Tool:
     """
 
     def __init__(self, function: Any, given: Params) -> None:
-        name = given["name"]
-        if not 1 <= len(name) <= 128 or not LETTERS.issuperset(name):
-            raise ValueError(f"{name!r}: a tool's name is 1 to 128 of A-Z a-z 0-9 _ . -")
+        self.name = given.get("name") or getattr(function, "__name__", type(function).__name__)
+        if not 1 <= len(self.name) <= 128 or not LETTERS.issuperset(self.name):
+            raise ValueError(f"{self.name!r}: a tool's name is 1 to 128 of A-Z a-z 0-9 _ . -")
         members, returned = signature(function, free := "inputSchema" in given)
         self.special = [key for key, (hint, _) in members.items() if hint is Context]
-        own = {key: member for key, member in members.items() if key not in self.special}
-        hint = closed_object(function, {} if free else own)
-        self.definition = {"inputSchema": hint.schema, **output_schema(returned), **given}
-        if problems := validate(self.definition["inputSchema"], OF_AN_OBJECT):
-            raise ValueError(explain(problems, f"{name}: input_schema"))
-        self.read, self.makes_blocks = hint.read, returned == Content
+        own = {key: one for key, one in members.items() if not free and key not in self.special}
+        schema, self.read = closed_object(function, own)
+        text = "\n".join(map(str.strip, (function.__doc__ or self.name).strip().splitlines()))
+        derived = {"name": self.name, "description": text, "inputSchema": schema}
+        self.definition = {**derived, **output_schema(returned), **given}
+        if problems := validate(self.definition["inputSchema"], OF_OBJECT):
+            raise ValueError(explain(problems, f"{self.name}: input_schema"))
+        self.makes_blocks = returned == Content
         self.check = checker(self.definition["inputSchema"])
         self.check_result = checker(self.definition.get("outputSchema", {}))
 
-    def listed(self, era: str) -> Params:
+    def listed(self, modern: bool) -> Params:
         """The definition; older revisions know no output but objects, no schema but a dict."""
         shown = dict(self.definition)
-        if era == "modern":
+        if modern:
             return shown
         if shown.get("outputSchema", {}).get("type") != "object":
             shown.pop("outputSchema", None)
@@ -57,14 +90,14 @@ class Tool:
     def call(self, arguments: Params, context: Context) -> Any:
         """The result of a call; `ToolError` if the arguments or the result do not fit."""
         if problems := self.check(arguments):
-            text = f"{self.definition['name']} cannot take these arguments:\n"
+            text = f"{self.name} cannot take these arguments:\n"
             raise ToolError(text + explain(problems, "arguments"))
         value = self.read(arguments, **dict.fromkeys(self.special, context))
         if hasattr(value, "__await__"):
             value = finish(value)
-        return value if hasattr(value, "as_result") else self.result(value, context.era)
+        return value if hasattr(value, "as_result") else self.result(value, context.modern)
 
-    def result(self, value: Any, era: str) -> Params:
+    def result(self, value: Any, modern: bool) -> Params:
         """What a function returned, as the members of a result."""
         text = dumps(value)  # what has no JSON form fails here
         if isinstance(value, str) and "outputSchema" not in self.definition:
@@ -74,9 +107,17 @@ class Tool:
             return {"content": value}
         if problems := self.check_result(value):
             raise ToolError(f"the result breaks its schema:\n{explain(problems, 'result')}")
-        if era == "legacy" and not isinstance(value, dict):
-            return text_result(text)
-        return {**text_result(text), "structuredContent": value}
+        structured = {"structuredContent": value} if modern or isinstance(value, dict) else {}
+        return text_result(text) | structured
+
+
+def output_schema(hint: Any) -> Params:
+    """What a definition says about the result, if a type hint promises more than text."""
+    try:
+        silent = hint in (str, Any) or hint == Content
+        return {} if silent else {"outputSchema": read_hint(hint).schema}
+    except (TypeError, RecursionError):
+        return {}
 
 
 def spelled_out(schema: Schema) -> Schema:
@@ -87,6 +128,15 @@ def spelled_out(schema: Schema) -> Schema:
     return {**schema, "properties": named} if named else schema
 
 
+def finish(coroutine: Any) -> Any:
+    """Run an `async def` to its end; in a thread, since here (a notebook) a loop may be running."""
+    import asyncio
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, coroutine).result()
+
+
 def text_result(text: str) -> Params:
     """A result that is one text."""
     return {"content": [{"type": "text", "text": text}]}
@@ -95,22 +145,3 @@ def text_result(text: str) -> Params:
 def error_result(text: str) -> Params:
     """A failure that the model can read, and act on."""
     return {**text_result(text.encode(errors="replace").decode()), "isError": True}
-
-
-def output_schema(hint: Any) -> Params:
-    """What a definition says about the result, if a type hint promises more than text."""
-    if hint in (str, Any) or hint == Content:
-        return {}
-    try:
-        return {"outputSchema": read_hint(hint).schema}
-    except (TypeError, RecursionError):
-        return {}
-
-
-def finish(coroutine: Any) -> Any:
-    """Run an `async def` to its end; in a thread, since here (a notebook) a loop may be running."""
-    import asyncio
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(asyncio.run, coroutine).result()

@@ -1,0 +1,124 @@
+"""One end of a connection that asks: requests go out, replies come back in any order.
+
+This is JSON-RPC and nothing of MCP. It speaks over a *wire*: any object with `open(receive)`,
+`send(message, timeout)`, `close()` and `obituary()` that calls `receive(line)` for each line that
+comes, and `receive(None)` at the end. A child process, a server in the same process and HTTP are
+three of them.
+
+https://modelcontextprotocol.io/specification/2026-07-28/basic#messages
+"""
+
+import sys
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Any
+
+from .envelope import unexpected
+from .protocol import JSON, Message, ProtocolError, is_id, loads
+
+
+class Connection:
+    """Matches replies to requests.
+
+    `hear` gets each notification; `answer` each request of the other end, if it is one that
+    `answers`, and returns the result; `trace` the sender ("client", "server") and every message.
+    """
+
+    def __init__(
+        self,
+        wire: Any,
+        hear: Callable[[Message], object],
+        answer: Callable[[Message], JSON],
+        trace: Callable[[str, Message], object] | None,
+    ) -> None:
+        self.wire, self.hear, self.answer, self.trace = wire, hear, answer, trace
+        self.waiting: dict[Any, SimpleQueue[Message | None]] = {}
+        self.lost = ""  # why nobody is there any more
+        self.answers = self.complained = False
+        wire.open(self.receive)
+
+    # ## Asking
+
+    def send(self, message: Message, timeout: float | None = None) -> None:
+        """Send a message; nothing is waited for."""
+        if self.trace:
+            self.trace("client", message)
+        self.wire.send(message, timeout)
+
+    def ask(self, request: Message, timeout: float) -> Message:
+        """Send a request and wait for its reply, whatever that says.
+
+        `TimeoutError` if none comes in `timeout` seconds, `ConnectionError` if none can come.
+        """
+        ident, replies = request["id"], SimpleQueue[Message | None]()
+        self.waiting[ident] = replies
+        self.send(request, timeout)
+        if self.lost:  # meanwhile
+            self.lose(self.lost)
+        try:
+            reply = replies.get(timeout=timeout)
+        except Empty:
+            self.waiting.pop(ident, None)
+            raise TimeoutError(f"no answer in {timeout:g} s") from None
+        if reply is None:
+            raise ConnectionError(self.lost)
+        return reply
+
+    # ## Listening (on a thread of the wire)
+
+    def receive(self, line: str | None) -> None:
+        """Take one line from the wire, or `None` when no more will come."""
+        if line is None:
+            return self.lose(self.wire.obituary())
+        try:
+            message = loads(line)
+            take = self._take if "method" in message else self._match
+            message.keys()
+        except (ProtocolError, TypeError, AttributeError):
+            return self._complain(line)
+        try:
+            if self.trace:
+                self.trace("server", message)
+            take(message)
+        except Exception as error:  # of a callback; we go on listening
+            unexpected(error)
+        return None
+
+    def lose(self, reason: str) -> None:
+        """Nobody is there any more: who waits need not."""
+        self.lost = self.lost or reason
+        while self.waiting:
+            self.waiting.popitem()[1].put(None)
+
+    def _complain(self, line: str) -> None:
+        if line.strip() and not self.complained:
+            self.complained = True
+            print(f"minimcp: skipped, not a message: {line[:200]!r}", file=sys.stderr)
+
+    def _match(self, reply: Message) -> None:
+        ident = reply.get("id")
+        if ident is None and "error" in reply and len(self.waiting) == 1:
+            ident = next(iter(self.waiting))  # it can only mean this one
+        if is_id(ident) and ident in self.waiting:
+            self.waiting.pop(ident).put(reply)
+
+    def _take(self, message: Message) -> None:
+        if "id" not in message:
+            self.hear(message)
+        elif self.answers:
+            Thread(target=self._reply, args=(message,), daemon=True).start()
+
+    def _reply(self, request: Message) -> None:
+        try:
+            result = self.answer(request)
+            self.send({"jsonrpc": "2.0", "id": request["id"], "result": result})
+        except ProtocolError as error:
+            self.send(error.reply(request["id"]))
+        except Exception as error:
+            self.send(unexpected(error).reply(request["id"]))
+
+    def close(self, reason: str) -> None:
+        """End the connection. Always returns."""
+        self.lose(reason)
+        self.wire.close()
