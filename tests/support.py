@@ -190,7 +190,7 @@ class Stdio:
         self._stderr: list[bytes] = []
         self._lines: queue.Queue[bytes | None] = queue.Queue()
         self._conversation = wire.Conversation() if check else None
-        self.process = subprocess.Popen(  # noqa: S603
+        self.process = subprocess.Popen(
             list(command),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

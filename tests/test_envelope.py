@@ -250,6 +250,12 @@ def test_any_text_gets_an_answer_or_silence_and_never_an_exception(line):
     assert exchange(server, call("alive")) == echoed("alive")
 
 
+@pytest.mark.req("S-STDIO-09")
+@pytest.mark.parametrize("line", ["", "\n", " ", "\r\n", "\t \n"])
+def test_a_blank_line_is_no_message_and_gets_no_answer(line):
+    assert exchange(demo(), line) is None
+
+
 @pytest.mark.req("S-ENV-07")
 @pytest.mark.parametrize(
     "garbage", [b'{"a":"\xff"}', b"\xff\xfe", b'{"a":"\xed\xa0\x80"}', b"\xc3"]
