@@ -17,7 +17,7 @@ from typing import Any
 
 from minimcp import Context, InputRequired, Server, ToolError
 from minimcp.protocol import INPUTS, Message, dumps
-from minimcp.server import error_result
+from minimcp.tools import error_result
 
 PATIENCE = 120  # seconds; the client may have to ask a person
 ROUNDS = 10  # as often may one call ask

@@ -38,9 +38,8 @@ def listen(params: Params, context: Context) -> Params:
     with TURN:
         if len(_current(server)) >= LIMIT:
             raise ProtocolError(protocol.INTERNAL_ERROR, "too many listeners; try again later")
-        server.listeners[context] = granted(params["notifications"], server.capabilities)
-        agreed = {"notifications": server.listeners[context]}
-        _tell(context, "notifications/subscriptions/acknowledged", agreed)
+        agreed = server.listeners[context] = granted(params["notifications"], server.capabilities)
+        _tell(context, "notifications/subscriptions/acknowledged", {"notifications": agreed})
     return LATER
 
 
