@@ -69,7 +69,7 @@ def bridged(call: Callable[..., Any], waiting: Waiting) -> Callable[..., Any]:
 
 def ask(context: Context, question: Message, waiting: Waiting) -> Any:
     """Send one request to the client and wait for what it answers."""
-    if context.peer.lasting:
+    if context.peer is context.server.peer:  # a connection that lasts, so it shook hands
         context.require(INPUTS[question["method"]])
     ident = uuid.uuid4().hex  # nobody else can guess it, so nobody else can answer
     box = waiting[ident] = Queue(1)

@@ -450,10 +450,9 @@ server.capabilities["resources"]["subscribe"] = True
 @server.method("resources/subscribe", era="legacy")
 def subscribe(params: dict[str, Any], context: Context) -> None:
     """Take note of an older client that wants to hear of a resource."""
-    if context.peer.lasting:
-        server.listeners[context] = {
-            "resourceSubscriptions": [expect(params, "uri", str, "params")]
-        }
+    uri = expect(params, "uri", str, "params")
+    if context.peer is server.peer:  # a connection that lasts, so that there is a way to tell
+        server.listeners[context] = {"resourceSubscriptions": [uri]}
 
 
 @server.method("resources/unsubscribe", era="legacy")
