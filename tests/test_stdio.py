@@ -241,6 +241,13 @@ def test_no_output_of_a_tool_reaches_the_wire(tmp_path, way):
         assert server.stderr.count("noise") == 1
 
 
+def test_a_print_in_a_tool_is_seen_while_the_server_runs(tmp_path):
+    with Stdio(server_file(tmp_path, POLLUTER), env={"PYTHONUNBUFFERED": ""}) as server:
+        server.ask(call("pollute", how="print"))
+        until(lambda: "noise" in server.stderr)
+        assert server.process.poll() is None
+
+
 def test_a_tool_reads_an_empty_standard_input(tmp_path):
     command = server_file(
         tmp_path,
