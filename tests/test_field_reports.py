@@ -5,7 +5,6 @@ import enum
 import io
 import json
 import os
-import pty
 import shutil
 import signal
 import subprocess
@@ -18,6 +17,7 @@ from typing import Literal
 
 import pytest
 from stubs.fake import fake_server
+from stubs.terminal import END_OF_INPUT, on_a_terminal
 from stubs.tools_server import server as fixture
 from support import (
     LEGACY,
@@ -740,23 +740,13 @@ def test_a_server_without_input_ends_at_once():
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
-def on_a_terminal(*command):
-    ours, theirs = pty.openpty()
-    pipe = subprocess.PIPE
-    process = subprocess.Popen(command, stdin=theirs, stdout=pipe, stderr=pipe)
-    os.close(theirs)
-    return process, ours
-
-
 def test_one_interrupt_ends_a_server_on_a_terminal():
     """B055"""
-    process, terminal = on_a_terminal(*TOOLS)
-    with process:
-        process.stderr.readline()  # it has started
-        process.send_signal(signal.SIGINT)
-        assert process.wait(10) in (130, -signal.SIGINT)
-        assert b"Traceback" not in process.stderr.read()
-    os.close(terminal)
+    with on_a_terminal(TOOLS) as (server, _):
+        server.stderr.readline()  # it has started
+        server.send_signal(signal.SIGINT)
+        assert server.wait(10) in (130, -signal.SIGINT)
+        assert b"Traceback" not in server.stderr.read()
 
 
 def test_a_reader_that_leaves_ends_the_server_quietly():
@@ -1028,14 +1018,12 @@ def test_an_async_tool_works_inside_a_running_loop():
 
 def test_a_server_on_a_terminal_explains_itself_in_one_line():
     """B096"""
-    process, terminal = on_a_terminal(*TOOLS)
-    with process:
-        explanation = process.stderr.readline().decode()
+    with on_a_terminal(TOOLS) as (server, type_in):
+        explanation = server.stderr.readline().decode()
         assert [word for word in ("stdin", "client", "Ctrl+C") if word not in explanation] == []
-        os.write(terminal, b"\x04")
-        assert process.wait(10) == 0
-        assert process.stderr.read() == b""
-    os.close(terminal)
+        type_in(END_OF_INPUT)
+        assert server.wait(10) == 0
+        assert server.stderr.read() == b""
 
 
 def test_a_generator_is_refused_or_read_to_its_end_and_never_returned():

@@ -3,13 +3,13 @@
 import contextlib
 import json
 import os
-import pty
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from stubs.terminal import END_OF_INPUT, on_a_terminal
 from support import (
     LEGACY,
     META,
@@ -491,26 +491,13 @@ def test_a_tool_that_prints_in_a_loop_does_not_disturb_the_end(tmp_path):
 # Starting
 
 
-def in_a_terminal(command):
-    """Start a server on a terminal: the process and the other end of the terminal."""
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        command, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    os.close(theirs)
-    return process, ours
-
-
 def test_a_person_who_starts_a_server_in_a_terminal_reads_one_line_about_it():
-    process, terminal = in_a_terminal(TOOLS)
-    with process:
-        first = process.stderr.readline().decode()
-        assert "stdin" in first
-        assert "Ctrl+C" in first
-        os.write(terminal, b"\x04")  # the end of input, as Ctrl+D types it
-        assert process.wait(10) == 0
-        assert (process.stdout.read(), process.stderr.read()) == (b"", b"")
-    os.close(terminal)
+    with on_a_terminal(TOOLS) as (server, type_in):
+        explanation = server.stderr.readline().decode()
+        assert [word for word in ("stdin", "Ctrl+C") if word not in explanation] == []
+        type_in(END_OF_INPUT)
+        assert server.wait(10) == 0
+        assert (server.stdout.read(), server.stderr.read()) == (b"", b"")
 
 
 def test_a_server_that_is_piped_says_nothing_on_its_own():
