@@ -138,7 +138,7 @@ def _said(context: Context) -> Iterator[tuple[str, JSON]]:
     if method in NAMED:
         yield "Mcp-Name", params.get(NAMED[method])
     if method == "tools/call" and (tool := context.server.tools.get(str(params.get("name")))):
-        if tool.call not in _known:
-            _known[tool.call] = annotated(tool.definition["inputSchema"])
-        for header, path in _known[tool.call].items():
+        if tool not in _known:
+            _known[tool] = annotated(tool.definition["inputSchema"])
+        for header, path in _known[tool].items():
             yield header, argument(params.get("arguments"), path)
