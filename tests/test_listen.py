@@ -166,7 +166,7 @@ def test_an_older_client_cannot_listen(version):
 # -- telling
 
 
-@pytest.mark.req("S-SUB-11", "S-LIST-03")
+@pytest.mark.req("S-SUB-11", "S-LIST-03", "S-LIST-19")
 def test_a_tool_that_comes_or_goes_is_told_to_everybody_who_listens():
     server = demo()
     peers = [listening(server), listening(server, id="b")]
@@ -510,3 +510,102 @@ def test_a_client_hears_of_changes_and_lists_anew():
         listen.close(server)
         thread.join(30)
     assert [result["resultType"] for result in results] == ["complete"]
+
+
+@pytest.fixture
+def threads():
+    """Runs a function in a thread and keeps what it returned or raised."""
+    started = []
+
+    def start(function, *arguments, **options):
+        outcome = []
+
+        def run():
+            try:
+                outcome.append(function(*arguments, **options))
+            except Exception as error:
+                outcome.append(error)
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        started.append(thread)
+        return outcome
+
+    yield start
+    for thread in started:
+        thread.join(30)
+
+
+ENDING = """
+    import os
+    from minimcp import Server, listen, run
+    server = Server("demo", version="1.0.0")
+    server.tool(name="change")(lambda: server.announce("tools") or "done")
+    server.tool(name="die")(lambda: os._exit(3))
+
+    @server.tool
+    def end() -> str:
+        listen.close(server)
+        return "done"
+
+    run(server)
+"""
+TOOLS = {"notifications": {"toolsListChanged": True}}
+
+
+@pytest.mark.req("C-SUB-18", "C-SUB-19")
+def test_a_client_can_tell_its_subscriptions_apart_and_sees_what_was_granted(tmp_path, threads):
+    heard = []
+    command = server_file(tmp_path, ENDING)
+    with Client(command, on_notification=lambda *news: heard.append(news)) as client:
+        for wish in (TOOLS, {"notifications": {**EVERYTHING}}, {"notifications": {}}):
+            before = len(heard)
+            threads(client.request, "subscriptions/listen", wish, timeout=60)
+            until(lambda before=before: len(heard) > before)
+        granted = {params["_meta"][ID]: params["notifications"] for _, params in heard}
+        assert list(granted.values()) == [{"toolsListChanged": True}] * 2 + [{}]
+        first, second, _ = granted
+        del heard[:]
+        client.call_tool("change")
+        assert sorted(params["_meta"][ID] for _, params in heard) == [first, second]
+        client.call_tool("end")
+
+
+@pytest.mark.req("C-SUB-21")
+def test_a_client_knows_an_end_from_a_loss(tmp_path, threads):
+    heard = []
+    command = server_file(tmp_path, ENDING)
+    with Client(command, on_notification=lambda *news: heard.append(news)) as client:
+        ended = threads(client.request, "subscriptions/listen", TOOLS, timeout=60)
+        until(lambda: heard)
+        client.call_tool("end")
+        until(lambda: ended)
+        assert ended[0]["resultType"] == "complete"
+        del heard[:]
+        lost = threads(client.request, "subscriptions/listen", TOOLS, timeout=60)
+        until(lambda: heard)
+        with pytest.raises(ConnectionError):
+            client.call_tool("die")
+        until(lambda: lost)
+        assert isinstance(lost[0], ConnectionError)
+
+
+@pytest.mark.req("C-SUB-20")
+def test_a_client_that_listens_again_after_a_loss_is_heard_by_the_new_server(tmp_path, threads):
+    heard = []
+    command = server_file(tmp_path, ENDING)
+    with Client(command, on_notification=lambda *news: heard.append(news)) as client:
+        lost = threads(client.request, "subscriptions/listen", TOOLS, timeout=60)
+        until(lambda: heard)
+        with pytest.raises(ConnectionError):
+            client.call_tool("die")
+        until(lambda: lost)
+        del heard[:]
+        threads(client.request, "subscriptions/listen", TOOLS, timeout=60)
+        until(lambda: heard)
+        client.call_tool("change")
+        assert [method for method, _ in heard] == [
+            "notifications/subscriptions/acknowledged",
+            "notifications/tools/list_changed",
+        ]
+        client.call_tool("end")
