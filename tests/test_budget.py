@@ -16,11 +16,16 @@ FIGURES = {
     "protocol": 60,
     "schema": 75,
     "hints": 80,
+    "envelope": 30,
     "context": 60,
+    "eras": 60,
+    "tools": 60,
     "server": 160,
+    "connection": 60,
     "client": 140,
     "stdio": 90,
     "child": 65,
+    "cli": 60,
     "demo": 60,
     "dialects": 40,
     "mrtr": 60,
@@ -29,7 +34,7 @@ FIGURES = {
     "http": 150,
     "http_client": 150,
 }
-FIRST_EIGHT = list(FIGURES)[:8]
+STDIO_NEEDS = list(FIGURES)[: list(FIGURES).index("child") + 1]
 NO_CODE = {
     tokenize.COMMENT,
     tokenize.NL,
@@ -115,13 +120,20 @@ def test_the_counter_counts_code_and_nothing_else():
     assert sorted(code_lines(source)) == [5, 6, 9, 11, 12, 13, 14]
 
 
+def test_every_module_has_its_place_in_the_reading_order():
+    assert set(counts()) - {"__init__"} <= set(FIGURES)
+
+
 def test_every_module_stays_within_its_figure():
     counted = counts()
-    counted.pop("__init__")
+    over = {}
     print()
-    for name, lines in counted.items():
-        print(f"{name:14}{lines:5}  of {FIGURES.get(name, 0)}")
-    over = {name: lines for name, lines in counted.items() if lines > FIGURES.get(name, 0)}
+    for name, figure in FIGURES.items():
+        lines = counted.get(name, 0)
+        print(f"{name:14}{lines:5} of {figure:5}")
+        if lines > figure:
+            over[name] = lines
+    print(f"{'in all':14}{sum(counted.values()):5} of  1250")
     assert over == {}
 
 
@@ -132,7 +144,7 @@ def test_the_server_and_the_client_are_three_hundred_lines():
 
 def test_what_stdio_needs_stays_within_730_lines():
     counted = counts()
-    assert sum(counted[name] for name in FIRST_EIGHT) <= 730
+    assert sum(counted[name] for name in STDIO_NEEDS) <= 730
 
 
 def test_the_package_stays_within_1250_lines():
