@@ -7,7 +7,7 @@ is little to keep: a listener is a request in flight, and one that is in flight 
 https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions
 """
 
-from threading import Lock
+from threading import RLock
 
 from . import protocol
 from .context import LATER, Context
@@ -17,7 +17,7 @@ from .schema import checker, explain
 from .server import Server
 
 LIMIT = 10_000  # listeners at once, on all connections of a server
-TURN = Lock()  # one at a time, so that nobody hears of a change before the acknowledgement
+TURN = RLock()  # one thread at a time, so that nobody hears of a change before the acknowledgement
 
 # ## Opening
 #

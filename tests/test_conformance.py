@@ -13,7 +13,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import NamedTuple
 
 import node_tools
@@ -134,10 +134,10 @@ def against_server(revision):
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     command = [sys.executable, str(EVERYTHING), "--http", str(port)]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+    with TemporaryFile("w+") as log, subprocess.Popen(command, stderr=log) as server:
         try:
             until(lambda: server.poll() is not None or answers(port))
-            assert server.poll() is None, server.stderr.read()
+            assert server.poll() is None, log.seek(0) or log.read()
             return suite("server", revision, "--url", f"http://127.0.0.1:{port}/mcp")
         finally:
             server.terminate()

@@ -354,6 +354,15 @@ def test_a_listener_that_hangs_holds_up_no_call():
     thread.join(30)
 
 
+def test_a_listener_may_change_the_server_while_it_hears_of_a_change():
+    server = demo("prompts")
+    peer = listening(server, {"promptsListChanged": True})
+    peer.send = lambda line: server.tool(name="late")(lambda: "x")
+    other = listening(server)
+    server.announce("prompts")
+    assert other.heard == [news("tools/list_changed"), news("prompts/list_changed")]
+
+
 @pytest.mark.req("S-SUB-07")
 def test_a_server_that_ends_a_subscription_answers_it_at_last():
     server = demo()
