@@ -85,8 +85,11 @@ def function_lengths():
     return lengths
 
 
-def is_type_checking(node):
-    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+def runs_at_another_time(node):
+    """The body of a function, what only a type checker reads, what only `python -m` runs."""
+    if isinstance(node, ast.If):
+        return any(word in ast.unparse(node.test) for word in ("TYPE_CHECKING", "__main__"))
+    return isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
 
 
 def imports_at_import_time(source):
@@ -94,7 +97,7 @@ def imports_at_import_time(source):
     pending, found = list(ast.parse(source).body), set()
     while pending:
         node = pending.pop()
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) or is_type_checking(node):
+        if runs_at_another_time(node):
             continue
         if isinstance(node, ast.Import):
             found.update(alias.name.removeprefix("minimcp.") for alias in node.names)
@@ -180,6 +183,7 @@ def test_the_import_finder_sees_every_form_and_skips_what_runs_later():
         "import minimcp.server\nfrom .client import Client\nfrom . import stdio\n"
         "from minimcp import child\nfrom minimcp.http import app\n"
         "if TYPE_CHECKING:\n    from .demo import x\ndef f():\n    from .mrtr import y\n"
+        "if __name__ == '__main__':\n    from .cli import main\n"
     )
     assert imports_at_import_time(source) == {"server", "client", "stdio", "child", "http"}
 
