@@ -44,9 +44,9 @@ def stands_for(value: str | None, text: str | None) -> bool:
     There is one right Base64 for every text, so nothing is decoded: decoders are kind to bad
     padding and strange characters, and a comparison is not.
     """
-    if value is None or text is None or not MARKED.fullmatch(value):
-        return value == text
-    return value == marked(text)
+    if value is None or text is None:
+        return value is text
+    return value.isprintable() and value == (marked(text) if MARKED.fullmatch(value) else text)
 
 
 # ## Arguments in headers
