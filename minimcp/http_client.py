@@ -1,0 +1,223 @@
+"""The HTTP wire of a client: each message is a POST of its own, and the answer is its reply.
+
+The thread that calls is the one that posts and reads, so nothing is handed from thread to
+thread. Not here: OAuth, and the extra stream that a legacy server may offer on GET.
+
+https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http
+"""
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from http.client import HTTPException, HTTPResponse
+from threading import Event, Lock
+from typing import Any
+
+from . import protocol
+from .http_exchange import Endpoint, events, left
+from .http_headers import annotated, argument, as_text, encode
+from .protocol import JSON, Message, ProtocolError, dumps, is_id, loads
+
+NOTE = 2.0  # seconds for what has no answer
+FIXED = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+CHANGED = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
+
+
+class HTTPWire:
+    """A server behind a URL; `receive` gets every message that comes back.
+
+    `MINIMCP_TOKEN`, in the client's `env` or the environment, is sent as a bearer token.
+    """
+
+    def __init__(self, url: str, client: Any) -> None:
+        self.url, self.client, self.endpoint = url, client, Endpoint(url)
+        token = {**os.environ, **(client.env or {})}.get("MINIMCP_TOKEN")
+        self.fixed = {**FIXED, "Authorization": f"Bearer {token}"} if token else FIXED
+        self.session: str | None = None
+        self.marks: dict[Any, Any] = {}  # what a tool wants to see in headers
+        self.renewing, self.closed = Lock(), Event()
+
+    def open(self, receive: Callable[[str | None], None]) -> None:
+        """Remember who receives; connections are made when there is something to say."""
+        self.receive = receive
+
+    # ## Sending
+    #
+    # A request waits here for its answer. What has no answer never fails: a line on stderr must
+    # do. And in the modern era a cancellation is no message: who does not want to wait any
+    # longer hangs up, and when the time was over we did.
+
+    def send(self, message: Message, timeout: float | None) -> None:
+        """Post a message; if it is a request, wait for its answer, at most `timeout` seconds.
+
+        Raises `TimeoutError`, `ConnectionError`, or `ProtocolError` if a server cannot be probed.
+        """
+        if message.get("method") == "notifications/cancelled" and self.client.era == "modern":
+            return
+        try:
+            reply = self._converse(message, time.monotonic() + (timeout or NOTE))
+            if is_request(message):
+                self.receive(dumps(reply))
+        except (OSError, HTTPException) as error:
+            text = f"no answer from {self.url}: {type(error).__name__}: {error}"
+            if not is_request(message):
+                print(f"minimcp: {message.get('method')}: {text}", file=sys.stderr)
+            elif isinstance(error, TimeoutError):
+                raise TimeoutError(f"no answer in {timeout:g} s") from None
+            else:
+                raise ConnectionError(text) from None
+
+    # ## Two reasons to ask again
+    #
+    # A legacy server may have forgotten the session, and says so with 404: then there is a new
+    # handshake. A modern server may have changed what it wants to see in headers: then the tools
+    # are listed again. In both cases nothing was done yet, so asking once more does nothing
+    # twice. There is no third reason: a request that may have arrived is never repeated.
+
+    def _converse(self, message: Message, deadline: float) -> Message:
+        """The answer to a message, empty if it has none."""
+        session, method = self.session, message.get("method")
+        try:
+            reply = self._ask(message, deadline)
+        except SessionOver:
+            with self.renewing:
+                if self.session == session:  # subtle: another thread may have been here before
+                    self._ask(self.greeting, deadline)
+                    self._ask(INITIALIZED, deadline)
+            reply = self._ask(message, deadline)
+        code = reply.get("error", {}).get("code")
+        if code == protocol.HEADER_MISMATCH and method == "tools/call":
+            self.receive(dumps(CHANGED))
+            self.client.list_tools()
+            reply = self._ask(message, deadline)
+        if method == "tools/list" and self.client.era == "modern":
+            self._admit(reply.get("result"))
+        return reply
+
+    # ## The answer
+    #
+    # It is the reply, or it comes at the end of an event stream. Whatever else a stream says goes
+    # to the client. A legacy stream may break off in the middle, on purpose or not; if its events
+    # were numbered, a GET that names the last one carries on.
+
+    def _ask(self, message: Message, deadline: float) -> Message:
+        verb, headers, seen = "POST", self._headers(message), dict[str, str]()
+        body: bytes | None = dumps(message).encode()
+        while True:
+            with self.endpoint.exchange(verb, headers, body, deadline) as response:
+                if verb == "POST":
+                    self._follow_session(message, response)
+                for event in events(response):
+                    seen.update(event)
+                    if reply := answer(event.get("data", ""), message.get("id")):
+                        return reply
+                    if event.get("data", "").startswith("{"):
+                        self.receive(event["data"])
+            if response.status < 300 and not is_request(message):
+                return {}
+            final = response.status != 200 or "id" not in seen or self.client.era == "modern"
+            if final or self.closed.wait(min(pause(seen), left(deadline))):
+                raise refusal(message, response, seen.get("data", ""))
+            verb, headers, body = "GET", {**headers, "Last-Event-ID": seen["id"]}, None
+
+    def _follow_session(self, message: Message, response: HTTPResponse) -> None:
+        if message.get("method") == "initialize":
+            self.session, self.greeting = response.headers.get("Mcp-Session-Id"), message
+        elif self.session and response.status == 404:
+            raise SessionOver
+
+    # ## Headers
+    #
+    # A modern POST says in its headers what its body says, for those who only read headers. A
+    # tool whose marks break the rules cannot be called that way, so it is not listed.
+
+    def _headers(self, message: Message) -> dict[str, str]:
+        method, params, headers = (
+            message.get("method", ""),
+            message.get("params", {}),
+            {**self.fixed},
+        )
+        if method != "initialize":
+            headers["MCP-Protocol-Version"] = self.client.protocol_version
+            headers |= {"Mcp-Session-Id": self.session} if self.session else {}
+        if self.client.era == "modern":
+            headers["Mcp-Method"] = method
+            paths = self.marks.get((method, params.get("name")), {})
+            for header, path in {"Mcp-Name": [protocol.NAMED.get(method)], **paths}.items():
+                if (text := as_text(argument(params, path))) is not None:
+                    headers[header] = encode(text)
+        return headers
+
+    def _admit(self, result: JSON) -> None:
+        """Note what a list of tools wants to see in headers; drop tools that ask it wrongly."""
+        with suppress(LookupError, TypeError, AttributeError):  # no tools; the client will say so
+            for tool in list(result["tools"]):
+                try:
+                    marks = annotated(tool["inputSchema"]).items()
+                    paths = {header: ("arguments", *path) for header, path in marks}
+                    self.marks["tools/call", tool["name"]] = paths
+                except ValueError as error:
+                    result["tools"].remove(tool)
+                    print(f"minimcp: left out {tool['name']!r}: {error}", file=sys.stderr)
+
+    # ## The end
+
+    def close(self) -> None:
+        """End the session, and hang up on everything that is still going on."""
+        self.closed.set()
+        with suppress(OSError, HTTPException):
+            if self.session:
+                deadline = time.monotonic() + NOTE
+                with self.endpoint.exchange("DELETE", self._headers({}), None, deadline):
+                    pass
+        self.endpoint.close()
+
+    def obituary(self) -> str:
+        """What is known about a server that does not answer."""
+        return f"is {self.url} the address of an MCP server?"
+
+
+class SessionOver(ConnectionError):
+    """A legacy server has forgotten us."""
+
+
+# ## Reading replies
+
+
+def is_request(message: Message) -> bool:
+    """Whether it wants an answer."""
+    return "id" in message and "method" in message
+
+
+def answer(text: str, ident: JSON) -> Message | None:
+    """The reply to our request, if it is one. So is any error, since it came to us alone."""
+    with suppress(ProtocolError, AttributeError):
+        reply = loads(text)
+        error = reply.get("error")
+        if isinstance(error, dict) and type(error.get("code")) is int:
+            return {**reply, "id": ident, "error": {"message": "", **error}}
+        if "method" not in reply and is_id(reply.get("id")) and reply["id"] == ident:
+            return dict(reply)
+    return None
+
+
+def refusal(message: Message, response: HTTPResponse, text: str) -> Exception:
+    """Why there is no answer. To the probe, the first question of all, even that is one."""
+    where = response.headers.get("Location")
+    told = f"to {where}, which is not followed" if where else f"and no answer: {text[:200]!r}"
+    said = f"HTTP {response.status} {response.reason}, {told}"
+    if message.get("method") == "server/discover" and response.status in PROBED:
+        return ProtocolError(protocol.METHOD_NOT_FOUND, said)
+    return ConnectionError(said)
+
+
+PROBED = {*range(400, 600)} - {401, 403}  # what may tell that a server is not modern
+
+
+def pause(seen: dict[str, str]) -> float:
+    """How many seconds a server wants us to wait before we carry on with its stream."""
+    wish = seen.get("retry", "")
+    return int(wish) / 1000 if wish.isdecimal() and len(wish) < 10 else 1.0

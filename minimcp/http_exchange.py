@@ -1,0 +1,168 @@
+"""One HTTP exchange: a connection that may be kept, a time limit that holds, a stream of events.
+
+This is HTTP and nothing of MCP: what Python's `http.client` leaves to its callers. Not here:
+proxies, cookies, redirects.
+
+https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation
+"""
+
+import ssl
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from io import BufferedReader, RawIOBase
+from select import POLLIN, poll
+from socket import SHUT_RDWR, socket
+from typing import Any
+from urllib.parse import urlsplit
+
+LIMIT = 64 * 2**20  # bytes of one reply, or of one event
+
+# ## Connections
+#
+# One whose reply was read to its end can take another request. One that was left in the middle
+# of a stream cannot, nor one that the server has closed meanwhile.
+
+
+class Endpoint:
+    """A URL, and the connections to it. All methods may be called from any thread."""
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ConnectionError(f"{url!r} is no address; one begins with http:// or https://")
+        self.target = (parts.path or "/") + (parts.query and f"?{parts.query}")
+        self.dial = partial(HTTPConnection, parts.hostname, parts.port)
+        if parts.scheme == "https":  # trusts whom the system trusts, and SSL_CERT_FILE
+            trust = ssl.create_default_context()
+            self.dial = partial(HTTPSConnection, parts.hostname, parts.port, context=trust)
+        self.spare: list[HTTPConnection] = []
+        self.busy: set[socket] = set()
+
+    @contextmanager
+    def exchange(
+        self, verb: str, headers: dict[str, str], body: bytes | None, deadline: float
+    ) -> Iterator[HTTPResponse]:
+        """Send a request; what is left of the reply at the end of the `with` block is lost.
+
+        Raises `TimeoutError` when the deadline has passed, or another `OSError` or
+        `HTTPException` when something is wrong at the other end.
+        """
+        connection, kept = self._connection(left(deadline)), False
+        self.busy.add(sock := connection.sock)
+        try:
+            connection.request(verb, self.target, body, headers)
+            sock.settimeout(left(deadline))
+            with connection.getresponse() as response:
+                yield response
+                kept = response.isclosed() and connection.sock is sock
+        finally:
+            self.busy.discard(sock)
+            (self.spare.append if kept else HTTPConnection.close)(connection)
+
+    def _connection(self, seconds: float) -> HTTPConnection:
+        with suppress(IndexError):
+            while connection := self.spare.pop():
+                connection.sock.settimeout(seconds)  # it still has the one of its last request
+                if is_quiet(connection.sock):
+                    return connection
+                connection.close()
+        connection = self.dial(timeout=seconds)
+        connection.response_class = Reply
+        connection.connect()
+        return connection
+
+    def close(self) -> None:
+        """Hang up on what is still going on, and let go of every connection."""
+        for sock in list(self.busy):
+            with suppress(OSError):
+                sock.shutdown(SHUT_RDWR)
+        while self.spare:
+            self.spare.pop().close()
+
+
+def is_quiet(sock: socket) -> bool:
+    """Whether a kept connection is still good: nothing comes from it, not even its end."""
+    watch = poll()
+    watch.register(sock, POLLIN)
+    return not watch.poll(0)
+
+
+# ## Time
+#
+# A socket's timeout holds for each single read, and a server that sends a byte now and then could
+# keep us for ever. Here it holds for all reads of a reply together.
+
+
+def left(deadline: float) -> float:
+    """The seconds until a deadline; `TimeoutError` if there are none."""
+    seconds = deadline - time.monotonic()
+    if seconds <= 0:
+        raise TimeoutError
+    return seconds
+
+
+class Reply(HTTPResponse):
+    """A reply that must be read in time."""
+
+    def __init__(self, sock: Any, *args: Any, **more: Any) -> None:
+        super().__init__(Patience(sock), *args, **more)  # type: ignore[arg-type]
+
+
+class Patience(RawIOBase):
+    """What comes from a socket until its timeout is used up."""
+
+    def __init__(self, sock: socket) -> None:
+        self.sock, self.raw = sock, sock.makefile("rb", buffering=0)
+        self.deadline = time.monotonic() + (sock.gettimeout() or 0)
+
+    def makefile(self, mode: str) -> BufferedReader:
+        return BufferedReader(self)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        self.sock.settimeout(left(self.deadline))
+        return self.raw.readinto(buffer)
+
+    def close(self) -> None:
+        self.raw.close()
+        super().close()
+
+
+# ## Events
+#
+# Lines end with LF or CRLF, and an empty one ends an event. Comments (they begin with a colon) and
+# fields that nobody here asks for mean nothing. A stream that breaks off just ends.
+
+
+def events(response: HTTPResponse) -> Iterator[dict[str, str]]:
+    """The events of a stream, each as its `data`, `id` and `retry`; or the whole body as one."""
+    if response.headers.get_content_type() != "text/event-stream":
+        body = response.read(LIMIT)
+        if response.read(1) or response.length:
+            raise OSError(f"the body was cut off, or is larger than {LIMIT} bytes")
+        yield {"data": body.decode(errors="replace")}
+    event, size = dict[str, str](), 0
+    while line := next_line(response):
+        size += len(line)
+        if size >= LIMIT:
+            raise OSError(f"an event is larger than {LIMIT} bytes")
+        field, _, value = line.decode(errors="surrogateescape").rstrip("\r\n").partition(":")
+        value = value.removeprefix(" ")
+        if not line.strip():
+            yield event
+            event, size = {}, 0
+        elif field == "data":
+            event[field] = f"{event[field]}\n{value}" if field in event else value
+        elif value.isascii() and value.isprintable():
+            event[field] = value
+
+
+def next_line(response: HTTPResponse) -> bytes:
+    with suppress(HTTPException, ConnectionError):
+        return response.readline(LIMIT)
+    return b""
