@@ -233,6 +233,15 @@ def test_an_older_client_sets_the_log_level(everything):
     assert len(everything.received) == before + 4
 
 
+@pytest.mark.req("S-LOG-08")
+def test_an_older_client_that_sets_no_log_level_hears_from_info_on():
+    with Stdio(EVERYTHING) as server:
+        server.ask(initialize())
+        server.ask(legacy("tools/call", {"name": "test_tool_with_logging"}))
+        levels = [message["params"]["level"] for message in server.received[1:-1]]
+        assert levels == ["info"] * 3
+
+
 @pytest.mark.req("S-EXT-07", "S-SUB-17")
 def test_both_kinds_of_client_can_watch_a_resource():
     uri = "test://watched-resource"
@@ -250,6 +259,11 @@ def test_both_kinds_of_client_can_watch_a_resource():
         server.ask(change)
         told = [m["params"] for m in server.received if m.get("method", "").endswith("/updated")]
         assert told[2:] == [{"uri": uri, "_meta": {ID: "new"}}]
+        server.ask(legacy("resources/subscribe", {"uri": uri}))
+        server.close_stdin()
+        ends = server.read_all()
+        assert [message.get("id") for message in ends] == [None, "new"]
+        assert ends[0]["params"]["requestId"] == "new"
 
 
 # -- asking older clients directly
