@@ -1,6 +1,8 @@
 """EXT: what `@server.method` gives a handler for free, shown on `examples/everything.py`."""
 
 import json
+import socket
+import subprocess
 import sys
 from pathlib import Path
 
@@ -17,12 +19,14 @@ from support import (
     plain,
     until,
 )
+from support_http import Site
 
 from minimcp import ProtocolError, Server
 from minimcp.context import Peer
 
 EVERYTHING = [sys.executable, str(Path(__file__).parent.parent / "examples" / "everything.py")]
 HINTS = {"ttlMs": 60_000, "cacheScope": "public"}
+NAME_X = {"Mcp-Name": "x"}
 ID = "io.modelcontextprotocol/subscriptionId"
 
 
@@ -340,3 +344,79 @@ def test_a_call_that_is_taken_back_stops_waiting_for_the_answer(bridge):
     assert bridge.read() is None
     assert bridge.wait() == 0
     assert "no answer in time" not in bridge.stderr
+
+
+# -- over HTTP
+
+
+@pytest.fixture(scope="module")
+def site():
+    """The example over HTTP, in a process of its own."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    with subprocess.Popen([*EVERYTHING, "--http", str(port)], stderr=subprocess.DEVNULL) as server:
+        try:
+            until(lambda: accepts(port) or server.poll() is not None)
+            yield Site(port, None)
+        finally:
+            server.kill()  # calls that nobody answers are still waiting in there
+
+
+def accepts(port):
+    try:
+        socket.create_connection(("127.0.0.1", port)).close()
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.req("S-EXT-02")
+@pytest.mark.parametrize(
+    "method, params, key",
+    [
+        ("prompts/get", {"name": "test_simple_prompt"}, "messages"),
+        ("resources/read", {"uri": "test://static-text"}, "contents"),
+    ],
+)
+def test_what_a_handler_is_about_stands_in_a_header(site, method, params, key):
+    message = modern(method, params)
+    fine = site.post(message)
+    assert (fine.status, key in fine.json["result"]) == (200, True)
+    assert ("ttlMs" in fine.json["result"]) is (method == "resources/read")
+    for wrong in (site.post(message, drop=["Mcp-Name"]), site.post(message, headers=NAME_X)):
+        assert wrong.status == 400
+        assert_error(wrong.json, -32020, "Mcp-Name")
+
+
+@pytest.mark.req("S-EXT-02")
+def test_a_list_has_no_name_and_needs_no_header_for_it(site):
+    reply = site.post(modern("prompts/list"))
+    assert (reply.status, reply.json["result"]["ttlMs"]) == (200, HINTS["ttlMs"])
+
+
+@pytest.mark.req("S-LHTTP-14", "S-LHTTP-15", "S-LHTTP-12")
+def test_an_older_client_is_asked_on_the_stream_of_its_call_and_answers_by_another_post(site):
+    params = {"name": "test_elicitation", "arguments": {"message": "Who are you?"}}
+    with site.stream(legacy("tools/call", params, 5), LEGACY) as stream:
+        question = stream.begin().next()
+        assert question["method"] == "elicitation/create"
+        assert question["params"]["message"] == "Who are you?"
+        for guess in (5, 1, "1", "0" * len(question["id"])):
+            forged = {"jsonrpc": "2.0", "id": guess, "result": {"action": "accept"}}
+            assert site.post(forged, LEGACY)[0::2] == (202, b"")
+        answer = {"jsonrpc": "2.0", "id": question["id"], "result": {"action": "decline"}}
+        assert site.post(answer, LEGACY)[0::2] == (202, b"")
+        text = 'User response: {"action": "decline"}'
+        assert stream.next() == plain({"content": [{"type": "text", "text": text}]}, 5)
+        assert stream.next() is None
+
+
+@pytest.mark.req("S-LHTTP-15")
+def test_no_two_questions_have_the_same_id(site):
+    params = {"name": "test_elicitation", "arguments": {"message": "Who are you?"}}
+    ids = set()
+    for _ in range(5):
+        with site.stream(legacy("tools/call", params), LEGACY) as stream:
+            ids.add(stream.begin().next()["id"])
+    assert len(ids) == 5
+    assert {len(id) for id in ids} == {32}
