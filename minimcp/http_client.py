@@ -1,7 +1,7 @@
 """The HTTP wire of a client: each message is a POST of its own, and the answer is its reply.
 
 The thread that calls is the one that posts and reads, so nothing is handed from thread to
-thread. Not here: OAuth, and the extra stream that a legacy server may offer on GET.
+thread. Not here: OAuth.
 
 https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http
 """
@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from http.client import HTTPException, HTTPResponse
-from threading import Event, Lock
+from threading import Event, Lock, Thread
 from typing import Any
 
 from . import protocol
@@ -20,7 +20,7 @@ from .http_exchange import Endpoint, events, left
 from .http_headers import annotated, argument, as_text, encode
 from .protocol import JSON, Message, ProtocolError, dumps, is_id, loads
 
-NOTE = 2.0  # seconds for what has no answer
+NOTE, LONG = 2.0, 1e6  # seconds for what has no answer, and to listen for what nobody asked
 FIXED = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 CHANGED = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
@@ -101,11 +101,12 @@ class HTTPWire:
     #
     # It is the reply, or it comes at the end of an event stream. Whatever else a stream says goes
     # to the client. A legacy stream may break off in the middle, on purpose or not; if its events
-    # were numbered, a GET that names the last one carries on.
+    # were numbered, a GET that names the last one carries on. And a GET that names none hears what
+    # such a server says unasked, if we have an ear for it and the server has a stream.
 
-    def _ask(self, message: Message, deadline: float) -> Message:
-        verb, headers, seen = "POST", self._headers(message), dict[str, str]()
-        body: bytes | None = dumps(message).encode()
+    def _ask(self, message: Message, deadline: float, verb: str = "POST") -> Message:
+        headers, seen = self._headers(message), dict[str, str]()
+        body = dumps(message).encode() if message else None
         while True:
             with self.endpoint.exchange(verb, headers, body, deadline) as response:
                 if verb == "POST":
@@ -116,7 +117,7 @@ class HTTPWire:
                         return reply
                     if event.get("data", "").startswith("{"):
                         self.receive(event["data"])
-            if response.status < 300 and not is_request(message):
+            if message and not is_request(message) and response.status < 300:
                 return {}
             final = response.status != 200 or "id" not in seen or self.client.era == "modern"
             if final or self.closed.wait(min(pause(seen), left(deadline))):
@@ -124,10 +125,18 @@ class HTTPWire:
             verb, headers, body = "GET", {**headers, "Last-Event-ID": seen["id"]}, None
 
     def _follow_session(self, message: Message, response: HTTPResponse) -> None:
-        if message.get("method") == "initialize":
+        method, hears = message.get("method"), self.client.on_input or self.client.on_notification
+        if method == "initialize":
             self.session, self.greeting = response.headers.get("Mcp-Session-Id"), message
         elif self.session and response.status == 404:
             raise SessionOver
+        elif method == "notifications/initialized" and hears:
+            Thread(target=self._overhear, daemon=True).start()
+
+    def _overhear(self) -> None:
+        """Hear what a legacy server says unasked, if it has a stream for that."""
+        with suppress(OSError, HTTPException):
+            self._ask({}, time.monotonic() + LONG, "GET")
 
     # ## Headers
     #

@@ -1304,6 +1304,85 @@ def test_an_event_that_was_cut_off_does_not_count():
         assert get.headers["last-event-id"] == "e-0"
 
 
+def with_a_stream(answer, session="s"):
+    """A legacy server; `answer` is what it says to a GET."""
+
+    def script(request):
+        return answer(request) if request.verb == "GET" else legacy(request, session=session)
+
+    return script
+
+
+@pytest.mark.req("C-LHTTP-26")
+@pytest.mark.parametrize(
+    "reply",
+    [http(405), http(404), http(400), http(200, "<html>", "text/html"), Last([STREAM]), None],
+)
+def test_a_legacy_server_needs_no_stream_of_its_own(reply, capfd):
+    with Site(with_a_stream(lambda request: reply)) as site:
+        with Client(site.url, era="legacy", on_notification=print) as client:
+            until(lambda: "GET" in site.verbs())
+            assert client.call_tool("any", {}).text == "called"
+        (get,) = [request for request in site.requests if request.verb == "GET"]
+        assert get.headers["mcp-session-id"] == "s"
+        assert get.headers["mcp-protocol-version"] == LEGACY
+        assert "text/event-stream" in get.headers["accept"]
+        assert "last-event-id" not in get.headers
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.req("C-LHTTP-25", "C-LHTTP-26")
+def test_what_a_legacy_server_says_unasked_is_heard_and_answered():
+    hung_up, heard, answers = threading.Event(), [], []
+
+    def stream(request):
+        yield STREAM
+        yield event({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+        yield event({"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": {}})
+        assert request.hung_up()
+        hung_up.set()
+
+    def script(request):
+        if "result" in request.body:
+            answers.append(request.body)
+        return with_a_stream(stream)(request)
+
+    handlers = {"elicitation/create": lambda params: {"action": "decline"}}
+    hear = lambda method, params: heard.append(method)  # noqa: E731
+    with Site(script) as site:
+        with Client(site.url, era="legacy", on_input=handlers, on_notification=hear) as client:
+            until(lambda: answers and heard)
+            assert client.call_tool("any", {}).text == "called"
+        assert hung_up.wait(10)
+    assert heard == ["notifications/tools/list_changed"]
+    assert answers == [{"jsonrpc": "2.0", "id": "q", "result": {"action": "decline"}}]
+
+
+@pytest.mark.req("C-LHTTP-24", "C-LHTTP-26")
+def test_a_stream_of_its_own_goes_on_if_its_events_have_numbers():
+    heard = []
+
+    def stream(request):
+        number = request.headers.get("last-event-id", "0") + "1"
+        news = {"jsonrpc": "2.0", "method": f"notifications/{number}"}
+        return Last([STREAM, event(news, id=number, retry=10)]) if len(heard) < 3 else http(204)
+
+    hear = lambda method, params: heard.append(method)  # noqa: E731
+    options = {"era": "legacy", "on_notification": hear}
+    with Site(with_a_stream(stream)) as site, Client(site.url, **options):
+        until(lambda: site.verbs().count("GET") == 4)
+    assert heard == ["notifications/01", "notifications/011", "notifications/0111"]
+
+
+@pytest.mark.parametrize("script", [modern, with_a_stream(lambda request: Last([STREAM]))])
+def test_nothing_is_overheard_by_a_modern_client_or_by_one_without_ears(script):
+    listens = {"on_notification": print} if script is modern else {}
+    with Site(script) as site, Client(site.url, **listens) as client:
+        for _ in range(3):
+            assert client.call_tool("any", {}).text == "called"
+        assert set(site.verbs()) == {"POST"}
+
+
 # -- https
 
 
