@@ -136,15 +136,19 @@ def _plain(value: Any) -> JSON:
     raise TypeError(f"a value of type {type(value).__name__} has no JSON form")
 
 
-_WRITING: Final = {"ensure_ascii": False, "allow_nan": False, "separators": (",", ":")}
-_encode = json.JSONEncoder(**_WRITING, default=_plain).encode  # type: ignore[arg-type]
-_decode = json.JSONDecoder(parse_constant=_refuse).decode
+_decode = json.JSONDecoder(parse_constant=_refuse).raw_decode
+_encode = json.encoder.c_make_encoder(  # made once; `json.dumps` makes one for each call
+    None, _plain, json.encoder.encode_basestring, None, ":", ",", False, False, False
+)
 
 
 def loads(line: str) -> JSON:
     """Read one line of strict JSON; raise `ProtocolError` (-32700) if it is not."""
+    line = line.removeprefix("\ufeff").strip(" \t\r\n")
     try:
-        value = _decode(line.removeprefix("\ufeff"))
+        value, end = _decode(line)
+        if end < len(line):
+            raise ValueError(f"one value ends at character {end}, and there is more")
         if not line.isascii() or "\\ud" in line or "\\uD" in line:
             dumps(value)
     except (ValueError, RecursionError) as error:
@@ -154,7 +158,7 @@ def loads(line: str) -> JSON:
 
 def dumps(value: JSON) -> str:
     """Write strict JSON on one line; raise `ValueError`, `TypeError` or `RecursionError`."""
-    text = _encode(value)
+    text = "".join(_encode(value, 0))
     if not text.isascii():
         text.encode()  # subtle: half a character passes the encoder, but is no UTF-8
     return text

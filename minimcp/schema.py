@@ -5,7 +5,7 @@ keyword is left to `dialects`, which asks the `jsonschema` library.
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from itertools import combinations
 from typing import Any, Final
@@ -14,7 +14,7 @@ from .protocol import JSON, KINDS, describe
 
 Schema = dict[str, Any]
 Problem = tuple[str, str]  # where, seen from the value (".items[1]"), and what is wrong there
-Rule = Callable[[JSON, Any, Schema], Iterator[Problem]]
+Rule = Callable[[JSON, Any, Schema], list[Problem]]
 Check = Callable[[JSON], list[Problem]]
 
 # ## The idea
@@ -81,9 +81,9 @@ def step(key: str | int) -> str:
     return f".{key}" if str(key).isidentifier() else f"[{json.dumps(key)}]"
 
 
-def _inside(key: str | int, value: JSON, schema: Schema) -> Iterator[Problem]:
-    for where, what in validate(value, schema):
-        yield step(key) + where, what
+def inside(key: str | int, value: JSON, schema: Schema) -> list[Problem]:
+    """The problems of one member or item, seen from outside."""
+    return [(step(key) + where, what) for where, what in validate(value, schema)]
 
 
 # ## The rules
@@ -91,57 +91,57 @@ def _inside(key: str | int, value: JSON, schema: Schema) -> Iterator[Problem]:
 # Each concerns values of one kind, and says nothing about others.
 
 
-def _type(value: JSON, name: str, _: Schema) -> Iterator[Problem]:
-    if not is_type(value, name):
-        yield "", f"expected {name}, got {describe(value)}"
+def _type(value: JSON, name: str, _: Schema) -> list[Problem]:
+    return [] if is_type(value, name) else [("", f"expected {name}, got {describe(value)}")]
 
 
-def _enum(value: JSON, options: list[JSON], _: Schema) -> Iterator[Problem]:
-    if not any(same(value, option) for option in options):
-        yield "", f"expected one of {json.dumps(options)}, got {describe(value)}"
+def _enum(value: JSON, options: list[JSON], _: Schema) -> list[Problem]:
+    if any(same(value, option) for option in options):
+        return []
+    return [("", f"expected one of {json.dumps(options)}, got {describe(value)}")]
 
 
-def _any_of(value: JSON, schemas: list[Schema], _: Schema) -> Iterator[Problem]:
+def _any_of(value: JSON, schemas: list[Schema], _: Schema) -> list[Problem]:
     tries = [validate(value, schema) for schema in schemas]
-    if all(tries):  # the best advice is about an alternative whose type did fit
-        inner = next((found for found in tries if any(where for where, _ in found)), None)
-        yield from inner or [("", " or ".join(what for found in tries for _, what in found))]
+    if not all(tries):
+        return []
+    for problems in tries:  # the best advice is about an alternative whose type did fit
+        if any(where for where, _ in problems):
+            return problems
+    return [("", " or ".join(what for problems in tries for _, what in problems))]
 
 
-def _properties(value: Any, schemas: dict[str, Schema], _: Schema) -> Iterator[Problem]:
-    for name, schema in schemas.items():
-        if name in value:
-            yield from _inside(name, value[name], schema)
+def _properties(value: Any, schemas: dict[str, Schema], _: Schema) -> list[Problem]:
+    known = [(name, schema) for name, schema in schemas.items() if name in value]
+    return [problem for name, schema in known for problem in inside(name, value[name], schema)]
 
 
-def _required(value: Any, names: list[str], _: Schema) -> Iterator[Problem]:
-    for name in names:
-        if name not in value:
-            yield step(name), "missing"
+def _required(value: Any, names: list[str], _: Schema) -> list[Problem]:
+    return [(step(name), "missing") for name in names if name not in value]
 
 
-def _additional(value: Any, schema: bool | Schema, parent: Schema) -> Iterator[Problem]:
+def _additional(value: Any, schema: bool | Schema, parent: Schema) -> list[Problem]:
     known = parent.get("properties", {})
-    for name in value:
-        if name not in known and schema is False:
-            yield step(name), f"unknown name; known: {', '.join(known) or 'none'}"
-        elif name not in known and schema is not True:
-            yield from _inside(name, value[name], schema)
+    others = [name for name in value if name not in known]
+    if isinstance(schema, dict):
+        return [problem for name in others for problem in inside(name, value[name], schema)]
+    text = f"unknown name; known: {', '.join(known) or 'none'}"
+    return [] if schema else [(step(name), text) for name in others]
 
 
-def _items(value: Any, schema: Schema, _: Schema) -> Iterator[Problem]:
-    for index, item in enumerate(value):
-        yield from _inside(index, item, schema)
+def _items(value: Any, schema: Schema, _: Schema) -> list[Problem]:
+    numbered = enumerate(value)
+    return [problem for index, item in numbered for problem in inside(index, item, schema)]
 
 
-def _min_items(value: Any, least: int, _: Schema) -> Iterator[Problem]:
-    if len(value) < least:
-        yield "", f"expected {least} or more items, got {len(value)}"
+def _min_items(value: Any, least: int, _: Schema) -> list[Problem]:
+    text = f"expected {least} or more items, got {len(value)}"
+    return [] if len(value) >= least else [("", text)]
 
 
-def _unique(value: Any, wanted: bool, _: Schema) -> Iterator[Problem]:
-    if wanted and any(same(one, other) for one, other in combinations(value, 2)):
-        yield "", "expected items that differ"
+def _unique(value: Any, wanted: bool, _: Schema) -> list[Problem]:
+    twice = any(same(one, other) for one, other in combinations(value, 2))
+    return [("", "expected items that differ")] if wanted and twice else []
 
 
 # ## The subset, described in itself

@@ -16,6 +16,7 @@ from .protocol import INVALID_PARAMS, Params, ProtocolError, ToolError, dumps, e
 from .schema import Schema, checker, explain, validate
 
 LETTERS: Final = {*string.ascii_letters, *string.digits, *"_.-"}
+SCALARS: Final = {type(None), bool, int, float, str}
 OF_OBJECT: Final = {
     "type": "object",
     "required": ["type"],
@@ -102,7 +103,8 @@ class Tool:
         text = dumps(value)  # what has no JSON form fails here
         if isinstance(value, str) and "outputSchema" not in self.definition:
             return text_result(value)
-        value = loads(text)  # plain JSON, whatever came: dataclasses, tuples, enums
+        if type(value) not in SCALARS:
+            value = loads(text)  # plain JSON, whatever came: dataclasses, tuples, enums
         if self.makes_blocks:
             return {"content": value}
         if problems := self.check_result(value):
