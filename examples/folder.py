@@ -34,7 +34,7 @@ from threading import Lock, Thread
 from types import SimpleNamespace
 from typing import Any
 
-sys.path.append(str(Path(__file__).parents[1]))  # so that it runs from a clone, not installed
+sys.path += map(str, Path(__file__).parents[:2])  # so that it runs from a clone, not installed
 from bounded import execute
 
 from minimcp import Context, ProtocolError, Server, ToolError, run
@@ -147,7 +147,7 @@ class Folder:
             problems.append(str(error))
 
     def tool(self, path: Path, definition: Any, seen: Stamp) -> Tool:
-        """The tool that is defined; its file runs only while it is as it was seen."""
+        """The tool that is defined; what its file says counts only while it is as it was seen."""
         if problems := validate(definition, DEFINITION):
             raise ValueError(explain(problems, "definition"))
         definition = {key: one for key, one in definition.items() if key in MEMBERS}
@@ -156,13 +156,13 @@ class Folder:
         timeout, most = meta.get("timeout", TIMEOUT), meta.get("maxOutput", OUTPUT)
 
         def call(_context_: Context, **arguments: Any) -> Any:
-            if stamp(path) != seen:
-                self.refresh()
-                raise ToolError(f"{name} has just changed; look at the tools again, then call it")
             text = dumps(arguments).encode()
             bounds = {"timeout": timeout, "most": most, "context": _context_}
             more = [text] if len(text) <= SMALL else []
-            printed = self.execute(path, name, *more, text=text, **bounds)
+            printed = stamp(path) == seen and self.execute(path, name, *more, text=text, **bounds)
+            if stamp(path) != seen:  # look after it, too: it may be new code that has run
+                self.refresh()
+                raise ToolError(f"{name} has just changed; look at the tools again, then call it")
             return meaning(printed, definition, _context_)
 
         return Tool(call, {"description": name, **definition})
