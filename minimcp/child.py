@@ -15,6 +15,7 @@ from contextlib import suppress
 from queue import SimpleQueue
 from subprocess import PIPE, Popen
 from threading import Thread
+from typing import Any
 
 from .context import Peer
 from .protocol import Message, dumps
@@ -27,26 +28,20 @@ class Child:
     """A server as a child process; `receive` gets each line it prints, and `None` at the end."""
 
     def __init__(self, command: Sequence[str], env: Mapping[str, str] | None = None) -> None:
-        self.command = list(command)
-        self.env = {**os.environ, **(env or {})}
+        self.command, self.env = list(command), {**os.environ, **(env or {})}
         self.last_words: deque[str] = deque(maxlen=20)
         self.outbox: SimpleQueue[bytes | None] = SimpleQueue()
         self.threads: list[Thread] = []
 
     def open(self, receive: Callable[[str | None], None]) -> None:
         """Start the process; `ConnectionError` if there is no such command."""
-        self.receive = receive
+        self.receive, command, env = receive, self.command, self.env
         try:
-            self.process = Popen(
-                self.command,
-                stdin=PIPE,
-                stdout=PIPE,
-                stderr=PIPE,
-                env=self.env,
-                start_new_session=True,
+            self.process: Any = Popen(
+                command, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=env, start_new_session=True
             )
         except OSError as error:
-            text = f"cannot start {self.command}: {error}; is it on the PATH?"
+            text = f"cannot start {command}: {error}; is it on the PATH?"
             raise ConnectionError(text) from None
         jobs = (self._wait, self._drain, self._read, self._write)
         self.threads = [Thread(target=job, daemon=True) for job in jobs]
@@ -75,8 +70,7 @@ class Child:
             thread.join(FIRM)
         code = self.process.poll()
         end = "closed its output" if code is None else f"ended with exit code {code}"
-        words = "\n  ".join(["", *self.last_words]) or "\n  (nothing on stderr)"
-        return f"the server {self.command} {end}{words}"
+        return "\n  ".join([f"the server {self.command} {end}", *self.last_words])
 
     def _signal(self, number: int) -> None:
         with suppress(ProcessLookupError, PermissionError):

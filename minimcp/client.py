@@ -64,6 +64,7 @@ class Client:
         on_notification: Callable[[str, Params], Any] | None = None,
         trace: Callable[[str, Message], Any] | None = None,
     ) -> None:
+        self.era, self.protocol_version = "auto", ""  # what was found, after the first request
         self.target, self.env = target, env
         self.timeout, self.probe_timeout = timeout, probe_timeout
         self.wanted = "legacy" if version in protocol.LEGACY else era, version
@@ -167,7 +168,9 @@ class Client:
         if time.monotonic() >= self.fresh_until:
             asked, pages = time.monotonic(), self._pages()
             with reading("tools/list"):
-                listed: list[Params] = sum((page["tools"] for page in pages), [])
+                listed: list[Params] = []
+                for page in pages:
+                    listed = listed + page["tools"]
                 self.tools = {tool["name"]: tool for tool in listed}
             ttls = [page.get("ttlMs") for page in pages]
             self.fresh_until = asked + min(ttl if type(ttl) is int else 0 for ttl in ttls) / 1000
@@ -212,7 +215,7 @@ class Client:
             self.on_notification(message["method"], message.get("params", {}))
 
     def _answer(self, request: Message) -> Params:
-        method = request.get("method")
+        method: Any = request.get("method")
         if method == "ping":
             return {}
         if method not in self.on_input:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from . import protocol
 from .protocol import JSON, Message, Params, ProtocolError, ToolError, dumps, expect, is_id
@@ -44,8 +44,9 @@ class Peer:
         """Take a notification; the only one that we know takes a request out of flight."""
         params = message.get("params")
         if message.get("method") == "notifications/cancelled" and isinstance(params, dict):
-            ident = params.get("requestId")
-            if is_id(ident) and self.in_flight.pop(ident, None):
+            ident: Any = params.get("requestId")
+            wanted = self.in_flight.pop(ident, None) if is_id(ident) else None
+            if wanted:
                 print(f"{ident!r} cancelled: {params.get('reason')!r}", file=sys.stderr)
 
     def finish(self, reply: Message) -> None:
@@ -121,5 +122,5 @@ class Context:
         text = f"this needs the client capability {capability!r}, which was not declared"
         if not self.modern:
             raise ToolError(text)
-        data = {"requiredCapabilities": {capability: {}}}
+        data: Params = {"requiredCapabilities": {capability: {}}}
         raise ProtocolError(protocol.MISSING_CAPABILITY, text, data)

@@ -103,12 +103,15 @@ def _probe(client: Client, wanted: str, again: bool = True) -> JSON:
     client.era, client.protocol_version = "modern", MODERN[0]
     try:
         found = client.ask("server/discover", {}, client.probe_timeout)
-    except (TimeoutError, ProtocolError) as error:
-        code = getattr(error, "code", None)
-        if code == protocol.UNSUPPORTED_VERSION and again:
+    except TimeoutError:
+        if wanted == "modern":
+            raise
+        return None
+    except ProtocolError as error:
+        if error.code == protocol.UNSUPPORTED_VERSION and again:
             listed = error.data["supported"]
             return _probe(client, wanted, again=False) if MODERN[0] in listed else listed
-        if code in protocol.MCP_ERRORS or (code is None and wanted == "modern"):
+        if error.code in protocol.MCP_ERRORS:
             raise
         return None
     client.meet(found, found.get("_meta", {}).get(protocol.SERVER_KEY))

@@ -185,7 +185,7 @@ def signature(function: Any, free: bool = False) -> tuple[Members, Any]:
 
     A parameter without a hint takes any JSON value. `free` is for a schema written by hand.
     """
-    plain = function if hasattr(function, "__code__") else getattr(function, "__call__", None)  # noqa: B004
+    plain: Any = function if hasattr(function, "__code__") else function.__call__
     bound = int(hasattr(plain, "__func__"))  # a method has its first argument already
     while hasattr(plain, "__wrapped__"):
         plain = plain.__wrapped__

@@ -137,7 +137,7 @@ def _plain(value: Any) -> JSON:
 
 
 _decode = json.JSONDecoder(parse_constant=_refuse).raw_decode
-_encode = json.encoder.c_make_encoder(  # made once; `json.dumps` makes one for each call
+_encode = json.encoder.c_make_encoder(  # type: ignore[attr-defined]  # made once
     None, _plain, json.encoder.encode_basestring, None, ":", ",", False, False, False
 )
 

@@ -62,7 +62,8 @@ class Tool:
     """
 
     def __init__(self, function: Any, given: Params) -> None:
-        self.name = given.get("name") or getattr(function, "__name__", type(function).__name__)
+        own_name = getattr(function, "__name__", type(function).__name__)
+        self.name: str = given.get("name", own_name)
         if not 1 <= len(self.name) <= 128 or not LETTERS.issuperset(self.name):
             raise ValueError(f"{self.name!r}: a tool's name is 1 to 128 of A-Z a-z 0-9 _ . -")
         members, returned = signature(function, free := "inputSchema" in given)
