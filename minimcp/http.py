@@ -275,6 +275,7 @@ class Post(Peer):
     def check(self, context: Context) -> None:
         """See that headers and body agree, and that one of them names a revision that we serve."""
         if context.modern:
+            self.version = None
             http_headers.check(self.headers, context)
         elif not self.version and context.method != "initialize":
             raise self.unserved()
