@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test clean
+.PHONY: demo test site clean
 
 demo:                       ## no install, no network: the core is standard library only
 	@$(PYTHON) -m minimcp.client
@@ -12,11 +12,19 @@ demo:                       ## no install, no network: the core is standard libr
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	touch $@
 
-test: .venv/.done           ## everything: linters, types, the suite with its real peers
+test: .venv/.done           ## everything: style, types, the suite with its real peers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest
 
+site: .venv/.done           ## the documentation, at http://127.0.0.1:8000
+	$(BIN)/mkdocs serve
+
+notebooks: .venv/.done      ## the notebooks, in JupyterLab
+	$(BIN)/python -m pip install --quiet --editable '.[notebooks]'
+	$(BIN)/jupyter lab notebooks
+
 clean:
 	rm -rf .venv _site .cache tests/node/node_modules
+.PHONY: notebooks
