@@ -64,7 +64,7 @@ class HTTPWire:
         except (OSError, HTTPException) as error:
             text = f"no answer from {self.url}: {type(error).__name__}: {error}"
             if not is_request(message):
-                print(f"minimcp: {message.get('method')}: {text}", file=sys.stderr)
+                print(f"minimcp: {message.get('method', 'an answer')}: {text}", file=sys.stderr)
             elif isinstance(error, TimeoutError):
                 raise TimeoutError(f"no answer in {timeout:g} s") from None
             else:

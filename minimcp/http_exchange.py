@@ -40,6 +40,7 @@ class Endpoint:
             self.dial = partial(HTTPSConnection, parts.hostname, parts.port, context=trust)
         self.spare: list[HTTPConnection] = []
         self.busy: set[socket] = set()
+        self.closed = False
 
     @contextmanager
     def exchange(
@@ -53,6 +54,8 @@ class Endpoint:
         connection, kept = self._connection(left(deadline)), False
         self.busy.add(sock := connection.sock)
         try:
+            if self.closed:
+                raise ConnectionAbortedError("the connection was closed by us")
             connection.request(verb, self.target, body, headers)
             sock.settimeout(left(deadline))
             with connection.getresponse() as response:
@@ -61,6 +64,8 @@ class Endpoint:
         finally:
             self.busy.discard(sock)
             (self.spare.append if kept else HTTPConnection.close)(connection)
+            if self.closed:  # meanwhile
+                self.close()
 
     def _connection(self, seconds: float) -> HTTPConnection:
         with suppress(IndexError):
@@ -76,6 +81,7 @@ class Endpoint:
 
     def close(self) -> None:
         """Hang up on what is still going on, and let go of every connection."""
+        self.closed = True
         for sock in list(self.busy):
             with suppress(OSError):
                 sock.shutdown(SHUT_RDWR)

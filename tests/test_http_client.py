@@ -820,14 +820,15 @@ def test_a_server_that_never_stops_talking_gains_no_time():
 
 
 def test_a_server_that_reads_nothing_gains_no_time():
-    release = threading.Event()
     with Site(modern) as site, Client(site.url) as client:
-        site.script = lambda request: release.wait(20) and None
+        site.gate.clear()
         started = time.monotonic()
         with pytest.raises(TimeoutError, match="tools/call slow"):
             client.call_tool("slow", {"text": "x" * 20_000_000}, timeout=0.5)
         assert quickly(started)
-        release.set()
+        site.gate.set()
+        assert client.call_tool("any", {}).text == "called"
+        assert site.methods() == ["server/discover", "tools/call"]
 
 
 @pytest.mark.parametrize("form", ["body", "line", "event"])
@@ -1356,6 +1357,32 @@ def test_what_a_legacy_server_says_unasked_is_heard_and_answered():
         assert hung_up.wait(10)
     assert heard == ["notifications/tools/list_changed"]
     assert answers == [{"jsonrpc": "2.0", "id": "q", "result": {"action": "decline"}}]
+
+
+def test_nothing_stays_open_that_ends_after_the_client():
+    """An answer to the server is still under way when the client is closed."""
+    arrived, ended = threading.Event(), threading.Event()
+
+    def script(request):
+        if "result" in request.body:
+            arrived.set()
+            ended.wait(20)
+            return http(202, content_type=None)
+        if request.method == "tools/call":
+            return ask(request)
+        return legacy(request)
+
+    def ask(request):
+        yield STREAM
+        yield event({"jsonrpc": "2.0", "id": "q", "method": "ping"})
+        assert arrived.wait(20)
+        yield event(said(request))
+
+    with Site(script) as site:
+        with Client(site.url, era="legacy") as client:
+            assert client.call_tool("any", {}).text == "called"
+        ended.set()
+        until(lambda: not any(thread.is_alive() for thread in site.threads[1:]))
 
 
 @pytest.mark.req("C-LHTTP-24", "C-LHTTP-26")

@@ -55,6 +55,8 @@ class Site:
 
     def __init__(self, script, tls=None, path="/mcp", listener=None):
         self.script, self.requests, self.connections = script, [], []
+        self.gate = threading.Event()  # while it is not set, nothing but heads is read
+        self.gate.set()
         self.listener = listener or socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         self.url = f"http{'s' if tls else ''}://127.0.0.1:{self.port}{path}"
@@ -105,7 +107,11 @@ class Site:
                 return False
             head += line
         lengths = [x.split(b":")[1] for x in head.lower().split(b"\r\n") if b"content-length" in x]
-        request = Request(self, connection, head, file.read(int(lengths[0]) if lengths else 0))
+        self.gate.wait(20)
+        body = file.read(int(lengths[0]) if lengths else 0)
+        if lengths and len(body) < int(lengths[0]):
+            return False
+        request = Request(self, connection, head, body)
         self.requests.append(request)
         pieces = self.script(request)
         if pieces is None:
