@@ -6,7 +6,6 @@ keyword is left to `dialects`, which asks the `jsonschema` library.
 
 import json
 from collections.abc import Callable
-from functools import partial
 from itertools import combinations
 from typing import Any, Final
 
@@ -27,10 +26,9 @@ def validate(value: JSON, schema: Schema) -> list[Problem]:
     """All problems of a value, each with its place; an empty list when it fits."""
     problems: list[Problem] = []
     for keyword, operand in schema.items():
-        if keyword in KEYWORDS:
-            kind, rule, _ = KEYWORDS[keyword]
-            if isinstance(value, kind):
-                problems += rule(value, operand, schema)
+        kind, rule, _ = KEYWORDS.get(keyword, REMARK)
+        if isinstance(value, kind):
+            problems += rule(value, operand, schema)
     return problems
 
 
@@ -43,7 +41,7 @@ def checker(schema: Schema, trusted: bool = True) -> Check:
         from .dialects import full_checker
 
         return full_checker(schema, trusted)
-    return partial(validate, schema=schema)
+    return lambda value: validate(value, schema)
 
 
 def explain(problems: list[Problem], root: str) -> str:
@@ -83,7 +81,8 @@ def step(key: str | int) -> str:
 
 def inside(key: str | int, value: JSON, schema: Schema) -> list[Problem]:
     """The problems of one member or item, seen from outside."""
-    return [(step(key) + where, what) for where, what in validate(value, schema)]
+    problems = validate(value, schema)
+    return problems and [(step(key) + where, what) for where, what in problems]
 
 
 # ## The rules
@@ -112,8 +111,11 @@ def _any_of(value: JSON, schemas: list[Schema], _: Schema) -> list[Problem]:
 
 
 def _properties(value: Any, schemas: dict[str, Schema], _: Schema) -> list[Problem]:
-    known = [(name, schema) for name, schema in schemas.items() if name in value]
-    return [problem for name, schema in known for problem in inside(name, value[name], schema)]
+    problems: list[Problem] = []
+    for name, schema in schemas.items():
+        if name in value:
+            problems += inside(name, value[name], schema)
+    return problems
 
 
 def _required(value: Any, names: list[str], _: Schema) -> list[Problem]:
@@ -123,10 +125,12 @@ def _required(value: Any, names: list[str], _: Schema) -> list[Problem]:
 def _additional(value: Any, schema: bool | Schema, parent: Schema) -> list[Problem]:
     known = parent.get("properties", {})
     others = [name for name in value if name not in known]
-    if isinstance(schema, dict):
-        return [problem for name in others for problem in inside(name, value[name], schema)]
-    text = f"unknown name; known: {', '.join(known) or 'none'}"
-    return [] if schema else [(step(name), text) for name in others]
+    if schema is True or not others:
+        return []
+    if schema is False:
+        text = f"unknown name; known: {', '.join(known) or 'none'}"
+        return [(step(name), text) for name in others]
+    return [problem for name in others for problem in inside(name, value[name], schema)]
 
 
 def _items(value: Any, schema: Schema, _: Schema) -> list[Problem]:
@@ -156,6 +160,7 @@ _TYPES: Final = ["object", "array", "string", "boolean", "integer", "number", "n
 _SOME: Final = {"type": "array", "items": SUBSET, "minItems": 1}
 _NAMES: Final = {"type": "array", "items": _STRING, "uniqueItems": True}
 
+REMARK: Final[tuple[Any, Rule, Schema]] = ((), _type, {})  # says nothing about values
 KEYWORDS: Final[dict[str, tuple[Any, Rule, Schema]]] = {
     "type": (object, _type, {"enum": _TYPES}),
     "enum": (object, _enum, {"type": "array"}),
