@@ -20,6 +20,8 @@ import node_tools
 import pytest
 from support import until
 
+pytestmark = pytest.mark.timeout(300)  # the first test of a run waits for all of it
+
 HERE = Path(__file__).parent
 PACKAGE = "@modelcontextprotocol/conformance"
 EVERYTHING = HERE.parent / "examples" / "everything.py"
@@ -94,14 +96,14 @@ class Run(NamedTuple):
 def suite(leg, revision, *options):
     """Run all scenarios that a revision requires of one side."""
     with TemporaryDirectory() as folder:
-        arguments = [leg, *options, "--requirements", revision, "-o", folder]
+        arguments = [leg, *options, "--timeout", "100000", "--requirements", revision, "-o", folder]
         done = subprocess.run(
             node_tools.command(PACKAGE, *arguments),
             env=node_tools.environment(),
             cwd=folder,
             capture_output=True,
             text=True,
-            timeout=110,
+            timeout=240,
             check=False,
         )
         checks = {}

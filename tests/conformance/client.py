@@ -71,7 +71,8 @@ SCENARIOS: dict[str, Callable[[Client], None]] = {
 
 def main(url: str) -> int:
     play = SCENARIOS.get(SCENARIO, call_each_tool)
-    with Client(url, era=ERA, on_input={"elicitation/create": fill_in}) as client:
+    patient = {"timeout": 30.0, "probe_timeout": 30.0}  # all scenarios run at once
+    with Client(url, era=ERA, on_input={"elicitation/create": fill_in}, **patient) as client:
         try:
             play(client)
         except ProtocolError as error:
