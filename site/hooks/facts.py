@@ -1,0 +1,64 @@
+"""What there is in the repository, and in which order; read from the files themselves."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))  # the lines and the requirements are counted there, once
+
+import ledger  # noqa: E402, F401
+from test_budget import FIGURES, code_lines, counts  # noqa: E402, F401
+
+
+def reading_order() -> list[Path]:
+    """The modules of the package, from the first page to the last."""
+    found = [ROOT / "minimcp" / f"{name}.py" for name in FIGURES]
+    return [path for path in found if path.exists()]
+
+
+def examples() -> list[Path]:
+    return sorted(ROOT.glob("examples/*.py"))
+
+
+def notebooks() -> list[Path]:
+    return sorted(ROOT.glob("notebooks/[0-9]*.ipynb"))
+
+
+def spikes() -> list[Path]:
+    return sorted(ROOT.glob("site/spikes/[0-9]*.md"))
+
+
+def adrs() -> list[Path]:
+    return sorted(ROOT.glob("adr/[0-9]*.md"))
+
+
+class Decision(NamedTuple):
+    """What the index says of an ADR."""
+
+    number: str
+    title: str
+    status: str
+    decision: str
+    path: Path
+
+
+def decision(path: Path) -> Decision:
+    """Read the head of an ADR, and its one bold line."""
+    text = path.read_text(encoding="utf-8")
+    title = re.search(r"^# (\d{4})\. (.+)$", text, re.M)
+    status = re.search(r"^\| Status \| (.+?) \|$", text, re.M)
+    bold = re.search(r"^\*\*(.+?)\*\*$", text, re.M | re.S)
+    if not (title and status and bold):
+        raise ValueError(f"{path.name}: needs '# NNNN. Title', a status row and one bold line")
+    return Decision(title[1], title[2], status[1], " ".join(bold[1].split()), path)
+
+
+def title_of(path: Path) -> str:
+    """The first heading of a page, or of a notebook."""
+    text = path.read_text(encoding="utf-8")
+    found = re.search(r'^(?: *")?# (.+?)(?:\\n",?)?$', text, re.M)
+    return found[1] if found else path.stem

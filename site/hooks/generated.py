@@ -1,0 +1,259 @@
+"""Tables that are read from the code, the tests and the records; nobody types them.
+
+A page asks for one with a line of its own: `<!-- generated: errors -->`. A name that is not in
+`TABLES` is a warning, and so ends a strict build.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import Files
+from mkdocs.structure.pages import Page
+
+sys.path.insert(0, str(Path(__file__).parent))
+import facts
+from facts import FIGURES, ROOT, code_lines, counts, ledger
+from weave import docstring
+
+log = logging.getLogger("mkdocs.hooks.generated")
+MARK = re.compile(r"^<!-- generated: (\S+) -->$", re.M)
+RESULTS = ROOT / "site" / "results"
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Replace every mark by its table."""
+
+    def table_of(match: re.Match[str]) -> str:
+        try:
+            return TABLES[match[1]]()
+        except Exception as error:
+            log.warning("%s: %s: %r", page.file.src_uri, match[0], error)
+            return match[0]
+
+    return MARK.sub(table_of, markdown)
+
+
+def table(head: str, rows: Iterable[Iterable[object]]) -> str:
+    """A Markdown table; `head` has its titles with bars between them, `>` before a number."""
+    titles = [title.strip() for title in head.split("|")]
+    rule = ["---:" if title.startswith(">") else "---" for title in titles]
+    cells = [[str(cell).replace("|", "\\|").replace("\n", " ") for cell in row] for row in rows]
+    lines = [[title.removeprefix(">") for title in titles], rule, *cells]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def about(path: Path) -> str:
+    """The first sentence of a module's docstring."""
+    text, _ = docstring(path.read_text(encoding="utf-8"))
+    return text.partition("\n")[0].rstrip(".")
+
+
+# ## The source
+
+
+def lines() -> str:
+    """Every page of the package: what it is about, how long it is and how long it may be."""
+    counted = counts()
+    rows = []
+    for path in facts.reading_order():
+        linked = f"[`{path.name}`](../minimcp/{path.name})"
+        rows.append([linked, about(path), counted[path.stem], FIGURES[path.stem]])
+    pair, whole = counted["server"] + counted["client"], sum(counted.values())
+    rows.append(["**`server.py` and `client.py`**", "", f"**{pair}**", "**300**"])
+    rows.append(["**all of `minimcp/`**", "", f"**{whole:,}**", ""])
+    return table("page | the one idea | >lines of code | >at most", rows)
+
+
+# ## Reference
+
+ERRORS = {  # what is wrong
+    "PARSE_ERROR": "The line is not strict JSON",
+    "INVALID_REQUEST": "It is JSON, but no request or notification",
+    "METHOD_NOT_FOUND": "Nobody serves this method in this era",
+    "INVALID_PARAMS": "The parameters are wrong: no such tool, a bad cursor, no `_meta`",
+    "INTERNAL_ERROR": "A handler failed; the operator finds out why on stderr",
+    "HEADER_MISMATCH": "An HTTP header does not say what the body says",
+    "MISSING_CAPABILITY": "The client did not declare a capability that this needs",
+    "UNSUPPORTED_VERSION": "The server does not speak this revision",
+}
+
+
+def errors() -> str:
+    """The codes that the package knows; the module decides which, not this table."""
+    from minimcp import protocol
+    from minimcp.http import STATUS
+
+    codes = {name: value for name, value in vars(protocol).items() if is_code(name, value)}
+    if codes.keys() != ERRORS.keys():
+        raise ValueError(f"not described, or not there: {codes.keys() ^ ERRORS.keys()}")
+    rows = []
+    for name, code in sorted(codes.items(), key=lambda item: -item[1]):
+        whose = "MCP" if code in protocol.MCP_ERRORS else "JSON-RPC"
+        rows.append([f"`{code}`", f"`{name}`", ERRORS[name], whose, STATUS.get(code, 200)])
+    return table("code | name in `minimcp.protocol` | what is wrong | defined by | HTTP", rows)
+
+
+def is_code(name: str, value: object) -> bool:
+    return name.isupper() and type(value) is int and value < -32000
+
+
+def methods() -> str:
+    """The dispatch table of a server that has tools, in both eras."""
+    from minimcp import protocol
+    from minimcp.demo import server
+
+    names = list(dict.fromkeys(name for era in server.methods.values() for name in era))
+    rows = []
+    for name in sorted(names):
+        handlers = {era: table.get(name) for era, table in server.methods.items()}
+        handler = next(filter(None, handlers.values()))
+        where = f"{handler.__module__}.{handler.__qualname__}".removeprefix("minimcp.")
+        served = ["yes" if one else "" for one in handlers.values()]
+        named = f"`params.{protocol.NAMED[name]}`" if name in protocol.NAMED else ""
+        kept = "yes" if name in protocol.CACHEABLE else ""
+        rows.append([f"`{name}`", *served, named, kept, f"`{where}`" if "<" not in where else ""])
+    return table(f"method | {' | '.join(server.methods)} | named by | cacheable | handler", rows)
+
+
+def notifications() -> str:
+    """The notifications whose names stand in the package, and the module that sends or hears."""
+    found: dict[str, list[str]] = {}
+    for path in facts.reading_order():
+        text = path.read_text(encoding="utf-8")
+        for name in re.findall(r'"(notifications/[a-z_/]+[a-z])"', text):
+            found.setdefault(name, [])
+            if path.name not in found[name]:
+                found[name].append(path.name)
+    rows = [[f"`{name}`", ", ".join(f"`{one}`" for one in where)] for name, where in found.items()]
+    return table("notification | where it stands", sorted(rows))
+
+
+# ## Decisions, evidence, notebooks, examples
+
+
+def decisions() -> str:
+    found = [facts.decision(path) for path in facts.adrs()]
+    rows = [[f"[{one.number}](../adr/{one.path.name})", one.decision, one.status] for one in found]
+    return table("ADR | decision | status", rows)
+
+
+def spikes() -> str:
+    """The experiments, with the verdict that each recorded."""
+    if not facts.spikes():
+        return "No experiment has been recorded yet."
+    rows = []
+    for path in facts.spikes():
+        record = path.with_suffix(".json")
+        known = json.loads(record.read_text(encoding="utf-8")) if record.exists() else {}
+        linked = f"[{facts.title_of(path)}](spikes/{path.name})"
+        rows.append([linked, known.get("verdict", ""), known.get("date", "")])
+    return table("question | verdict | measured", rows)
+
+
+def notebooks() -> str:
+    if not facts.notebooks():
+        return "The notebooks are not there yet."
+    rows = []
+    for path in facts.notebooks():
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        code = sum(cell["cell_type"] == "code" for cell in cells)
+        rows.append([f"[{facts.title_of(path)}](../notebooks/{path.name})", len(cells), code])
+    return table("notebook | >cells | >of them code", rows)
+
+
+def examples() -> str:
+    rows = []
+    for path in facts.examples():
+        size = len(code_lines(path.read_text(encoding="utf-8")))
+        rows.append([f"[`{path.name}`](../examples/{path.name})", about(path), size])
+    return table("example | what it shows | >lines of code", rows)
+
+
+# ## Conformance
+
+
+def requirement_counts() -> str:
+    counted = ledger.counts()
+    names = ("proven", "later", "not")
+    rows = [[group, *(found[name] or "" for name in names)] for group, found in counted.items()]
+    sums = [sum(found[name] for found in counted.values()) for name in names]
+    rows.append(["**in all**", *(f"**{number}**" for number in sums)])
+    return table("group | >proven | >later | >left out", rows)
+
+
+def requirements() -> str:
+    """Every row of the ledger, with the tests that carry its id."""
+    proofs, groups = ledger.carried(), {}
+    for id, row in ledger.LEDGER.items():
+        group = "MATRIX" if id.startswith("MATRIX") else id.split("-")[1]
+        groups.setdefault(group, []).append((id, row))
+    parts = []
+    for group, rows in groups.items():
+        parts.append(f'??? note "{group}: {len(rows)} rows"\n')
+        text = table("id | level | era | what | proof", (proof_row(*one, proofs) for one in rows))
+        parts.append("\n".join(f"    {line}" for line in text.splitlines()) + "\n")
+    return "\n".join(parts)
+
+
+def proof_row(id: str, row: dict[str, Any], proofs: dict[str, list[str]]) -> list[str]:
+    tests = [f"`{one.removesuffix('.py')}`" for one in proofs.get(id, [])]
+    shown = [test.replace(".py::", "`<br>`", 1) for test in tests[:3]]
+    more = [f"and {len(tests) - 3} more"] if len(tests) > 3 else []
+    proof = "<br>".join([*shown, *more]) or f"{row['status']}: {row['why']}"
+    return [f"`{id}`", row["level"].replace("*", "\\*"), row["era"], row["text"], proof]
+
+
+def recorded(name: str) -> dict[str, Any] | None:
+    path = RESULTS / f"{name}.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+
+
+def when(record: dict[str, Any]) -> str:
+    versions = ", ".join(f"{name} {version}" for name, version in record["versions"].items())
+    return f"Recorded on {record['date']} with {versions}.\n\n"
+
+
+def conformance() -> str:
+    """What the official suite said, when it was last recorded."""
+    record = recorded("conformance")
+    if record is None:
+        return "Nothing has been recorded yet; `python tests/record.py` does it."
+    rows = [[*(one[key] for key in ("leg", "revision", "scenario")), one["passed"], one["failed"]]
+            for one in record["rows"]]  # fmt: skip
+    return when(record) + table("side | revision | scenario | >passed | >failed", rows)
+
+
+def peers() -> str:
+    """Who talked to whom, when it was last recorded."""
+    record = recorded("peers")
+    if record is None:
+        return "Nothing has been recorded yet; `python tests/record.py` does it."
+    keys = ("client", "server", "transport", "asked", "negotiated", "tools")
+    rows = [[*(one[key] for key in keys), "yes" if one["ok"] else "**no**"]
+            for one in record["rows"]]  # fmt: skip
+    head = "client | server | wire | asked for | negotiated | >tools | all answers right"
+    return when(record) + table(head, rows)
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "lines": lines,
+    "errors": errors,
+    "methods": methods,
+    "notifications": notifications,
+    "decisions": decisions,
+    "spikes": spikes,
+    "notebooks": notebooks,
+    "examples": examples,
+    "requirement-counts": requirement_counts,
+    "requirements": requirements,
+    "conformance": conformance,
+    "peers": peers,
+}
