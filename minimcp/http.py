@@ -220,11 +220,12 @@ class Post(Peer):
         """Have the body answered, and write the response."""
         self.app.crew.put(lambda: self.answer(body))
         watch = self.loop.create_task(self.watch(receive))
-        await self.news.wait()
-        if self.status and len(self.box) == 1:
-            await respond(send, self.status, self.box[0], ONE)
-        else:
-            await self.stream(send)
+        with suppress(asyncio.CancelledError):  # the server was told to stop, and waited long
+            await self.news.wait()
+            if self.status and len(self.box) == 1:
+                await respond(send, self.status, self.box[0], ONE)
+            else:
+                await self.stream(send)
         watch.cancel()
 
     async def watch(self, receive: Any) -> None:

@@ -94,7 +94,7 @@ def site():
 # -- the endpoint
 
 
-@pytest.mark.req("S-HTTP-01", "S-HTTP-07", "MATRIX-modern-modern-http")
+@pytest.mark.req("S-HTTP-01", "S-HTTP-07")
 def test_a_request_is_answered_with_one_json_object_on_one_line(site):
     reply = site.post(call("add", a=2, b=40))
     assert (reply.status, reply.kind) == (200, "application/json")

@@ -1,6 +1,7 @@
 """LHTTP: older clients over HTTP, without sessions: the header says which revision they speak."""
 
 import json
+import textwrap
 
 import pytest
 from support import (
@@ -95,7 +96,7 @@ def test_a_handshake_with_modern_metadata_is_an_unknown_method(site):
 # -- after it
 
 
-@pytest.mark.req("S-LHTTP-02", "S-LHTTP-05", "MATRIX-legacy-dual-http", "MATRIX-legacy-legacy-http")
+@pytest.mark.req("S-LHTTP-02", "S-LHTTP-05", "MATRIX-legacy-dual-http")
 @pytest.mark.parametrize("version", BOTH)
 def test_a_whole_conversation_of_an_older_client(site, version):
     assert site.post(initialize(version), version).json["result"]["protocolVersion"] == version
@@ -354,7 +355,7 @@ def both(tmp_path_factory):
     """The same server over stdio, and over HTTP in this process."""
     command = server_file(tmp_path_factory.mktemp("both"), SERVER)
     names = {"__name__": "served"}
-    exec(compile(open(command[1]).read(), command[1], "exec"), names)
+    exec(textwrap.dedent(SERVER), names)
     with serving(names["server"]) as site, Stdio(command) as stdio:
         yield site, stdio
 
