@@ -1,0 +1,154 @@
+"""Exercises: a checker that tries several inputs, and answers so that you can go on.
+
+An exercise knows its cases (what goes in, and why that matters), a reference solution, hints in
+stages, and the mistakes that people make, each with what to say to somebody who made it. What is
+expected is not written down: it is what the solution gives.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+WIDTH = 100
+
+
+class Mistake(NamedTuple):
+    """A wrong answer, and what to tell somebody whose answer does the same."""
+
+    code: str
+    says: str
+
+
+class Raised(NamedTuple):
+    """An answer that is an exception; two are equal if they are of the same kind."""
+
+    kind: str
+    text: str
+
+    def __repr__(self) -> str:
+        return f"raises {self.kind}: {self.text}"
+
+
+class Exercise:
+    """A checker: `check_kind = Exercise("kind", …)`, and in the notebook `check_kind(kind)`.
+
+    `cases` are pairs of a tuple of arguments and the reason why they are there. `given` are the
+    names that the solution and the mistakes need. `use(answer, *arguments)` says what to do with
+    an answer that is not a function to be called with the arguments, and `label(*arguments)` how
+    that is shown.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        cases: Iterable[tuple[tuple[Any, ...], str]],
+        solution: str,
+        hints: Iterable[str],
+        mistakes: Iterable[Mistake],
+        given: dict[str, Any] | None = None,
+        use: Callable[..., Any] = lambda answer, *arguments: answer(*arguments),
+        label: Callable[..., str] | None = None,
+    ) -> None:
+        self.name, self.cases, self.solution = name, list(cases), solution.strip()
+        self.hints, self.mistakes = list(hints), list(mistakes)
+        self.given, self.use = given or {}, use
+        self.label = label or self._as_a_call
+        self.failed = 0  # how many times; each time shows one hint more
+
+    def __call__(self, yours: Any) -> Report:
+        """Try an answer."""
+        got, expected = self.outcomes(yours), self.outcomes(self.answer(self.solution))
+        wrong = [number for number, one in enumerate(got) if not alike(one, expected[number])]
+        if not wrong:
+            return Report(self._praise(), True)
+        self.failed += 1
+        return Report(self._help(wrong, got, expected), False)
+
+    def answer(self, code: str) -> Any:
+        """What a piece of code defines under the name of the exercise."""
+        names = dict(self.given)
+        exec(code, names)  # noqa: S102 (our own solutions)
+        return names[self.name]
+
+    def outcomes(self, answer: Any) -> list[Any]:
+        """What an answer gives for each case."""
+        return [self._outcome(answer, arguments) for arguments, _ in self.cases]
+
+    def _outcome(self, answer: Any, arguments: tuple[Any, ...]) -> Any:
+        try:
+            return self.use(answer, *copy.deepcopy(arguments))
+        except Exception as error:
+            return Raised(type(error).__name__, str(error))
+
+    def _as_a_call(self, *arguments: Any) -> str:
+        return f"{self.name}({', '.join(map(repr, arguments))})"
+
+    def _praise(self) -> str:
+        return (
+            f"✓ {self.name}: all {len(self.cases)} are right. One way to write it:\n\n"
+            f"{self.solution}"
+        )
+
+    def _help(self, wrong: list[int], got: list[Any], expected: list[Any]) -> str:
+        first, right = wrong[0], len(got) - len(wrong)
+        arguments, why = self.cases[first]
+        others = f", and {len(wrong) - 1} more like it" if len(wrong) > 1 else ""
+        lines = [
+            f"✗ {self.name}: {right} of {len(got)} are right. The first that is not{others}:",
+            "",
+            f"  {cut(self.label(*arguments))}",
+            f"    yours     {cut(repr(got[first]))}",
+            f"    expected  {cut(repr(expected[first]))}",
+            f"    why       {why}",
+            "",
+        ]
+        return "\n".join([*lines, *self._diagnosis(got), *self._staged_hints()])
+
+    def _diagnosis(self, got: list[Any]) -> list[str]:
+        """What to say to somebody whose answers are those of a mistake that we know."""
+        for code, says in self.mistakes:
+            known = self.outcomes(self.answer(code))
+            if all(map(alike, got, known)):
+                return [f"  it looks as if  {says}"]
+        return []
+
+    def _staged_hints(self) -> list[str]:
+        total = len(self.hints)
+        shown = self.hints[: self.failed]
+        lines = [f"  hint {number} of {total}  {one}" for number, one in enumerate(shown, 1)]
+        more = "check again for the next hint"
+        if self.failed >= total:
+            more = f"print(check_{self.name}.solution) shows one way to write it"
+        return [*lines, f"  ({more})"]
+
+
+class Report:
+    """What a checker says."""
+
+    def __init__(self, text: str, passed: bool) -> None:
+        self.text, self.passed = text, passed
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def cut(text: str) -> str:
+    """A text on one line, not too long."""
+    text = " ".join(text.split())
+    return text if len(text) <= WIDTH else text[: WIDTH - 1] + "…"
+
+
+def alike(one: Any, other: Any) -> bool:
+    """Whether two values are the same, and of the same type at every depth."""
+    if isinstance(one, Raised) and isinstance(other, Raised):
+        return one.kind == other.kind
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(alike(one[key], other[key]) for key in one)
+    if isinstance(one, (list, tuple)):
+        return len(one) == len(other) and all(map(alike, one, other))
+    return bool(one == other) or (one != one and other != other)  # NaN is not equal to itself
