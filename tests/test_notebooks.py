@@ -22,6 +22,7 @@ from support_notebooks import FIRST_CELL, FOLDER, NOTEBOOKS, ROOT, code_cells, j
 
 sys.path.insert(0, str(FOLDER))
 
+from minimcp import Client, Server
 from teach import Exercise, Recording, Table, agree, need, progress
 from teach.diagram import draw
 
@@ -120,6 +121,7 @@ def test_notebook_is_20_to_40_cells_with_2_to_4_diagrams_and_exercises(path):
     diagrams = [cell for cell in code_cells(notebook) if "<svg" in text_of(cell)]
     assert 20 <= len(notebook.cells) <= 40
     assert 2 <= len(diagrams) <= 4
+    assert not [cell.id for cell in diagrams if "nothing was sent" in text_of(cell)]
     assert 2 <= len(stubs(notebook)) <= 4
 
 
@@ -267,9 +269,9 @@ def test_diagram_draws_each_message_with_its_kind_and_number():
     handle("gar\x00bage <b>")
     log.note("the end")
     assert repr(log).splitlines() == [
-        "client --> server  ping #1  {}",
+        "client --> server  ping #1",
         "server ==> client  result #1  {}",
-        r'client ==> server  no message  "gar\u0000bage <b>"',
+        r'client --> server  no message  "gar\u0000bage <b>"',
         "server ==> client  result #1  {}",
         "  (the end)",
     ]
@@ -282,7 +284,7 @@ def test_diagram_is_well_formed_whatever_was_sent():
     for what in ("\x00\x1b", '"\ud800"', {"id": "&", "method": "<>"}, "[1]", {"error": 5}, {}):
         log("server", what)
     title = ElementTree.fromstring(log._repr_svg_()).attrib["aria-label"]
-    assert title.startswith("server ==> <client>  no message  ")
+    assert title.startswith("server --> <client>  no message  ")
 
 
 def test_diagram_of_several_clients_has_a_lane_for_each():
@@ -294,11 +296,18 @@ def test_diagram_of_several_clients_has_a_lane_for_each():
     assert draw(log.lanes, log.events).count("<g>") == 2
 
 
+def test_recording_in_which_nothing_is_yet_is_a_trace_all_the_same():
+    log = Recording()
+    with Client(Server("empty"), trace=log):
+        pass
+    assert repr(log).startswith("client --> server  server/discover #1")
+
+
 def test_part_of_a_recording_is_a_recording():
     log = Recording()
     for number in range(4):
         log("client", {"id": number, "method": "ping"})
-    assert repr(log[3:]) == "client --> server  ping #3  {}"
+    assert repr(log[3:]) == "client --> server  ping #3"
 
 
 def test_agreement_shows_who_differs():

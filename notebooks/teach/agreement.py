@@ -77,7 +77,7 @@ def judged(reply: Any) -> Any:
 def brief(reply: dict[str, Any]) -> str:
     """A reply without the member that all replies have."""
     rest = {key: value for key, value in reply.items() if key != "jsonrpc"}
-    return json.dumps(rest, ensure_ascii=False)
+    return json.dumps(rest, ensure_ascii=False, separators=(",", ":"))
 
 
 def short(text: str, width: int) -> str:

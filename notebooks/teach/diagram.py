@@ -72,9 +72,6 @@ class Recording:
     def __getitem__(self, part: slice) -> Recording:
         return Recording(*self.lanes, events=self.events[part])
 
-    def __len__(self) -> int:
-        return len(self.events)
-
     def clear(self) -> None:
         """Forget all, to record something new."""
         self.events = []
@@ -103,7 +100,7 @@ def parsed(what: Message | str) -> Message | str:
 def describe(message: Message | str) -> tuple[str, str, str]:
     """The kind, the title and the detail of one message."""
     if isinstance(message, str):
-        return "garbage", "no message", shown(message)
+        return "garbage", "no message", message if message.isprintable() else shown(message)
     number = f" #{message['id']}" if "id" in message else ""
     if "method" in message:
         kind = "request" if number else "notification"
@@ -120,8 +117,8 @@ def describe(message: Message | str) -> tuple[str, str, str]:
 
 def asked(params: Any) -> str:
     """The params of a request: a name and its arguments, if it has those."""
-    if not isinstance(params, dict):
-        return shown(params)
+    if not isinstance(params, dict) or not params:
+        return shown(params) if params else ""
     rest = {key: value for key, value in params.items() if key != "_meta"}
     mark = " + _meta" if "_meta" in params else ""
     if isinstance(rest.get("name"), str) and isinstance(rest.get("arguments"), dict):
@@ -134,6 +131,8 @@ def answered(result: Any) -> str:
     """A result: the text for the model, or the names in a list, or what there is."""
     if not isinstance(result, dict):
         return shown(result)
+    if not result:
+        return "{}"
     for block in result.get("content") or ():
         if isinstance(block, dict) and "text" in block:
             return shown(block["text"])
@@ -165,8 +164,8 @@ def in_words(event: Event) -> str:
     if not event.sender:
         return f"  ({event.what})"
     kind, title, detail = describe(event.what)
-    arrow = "-->" if kind in ("request", "notification") else "==>"
-    return f"{event.sender} {arrow} {event.receiver}  {title}  {cut(detail, 60)}"
+    arrow = "==>" if kind in ("result", "error") else "-->"
+    return f"{event.sender} {arrow} {event.receiver}  {title}  {cut(detail, 60)}".rstrip()
 
 
 # ## The picture
@@ -183,7 +182,7 @@ COLOURS = {
     "garbage": "var(--seq-error,#c62828)",
 }
 FONT = "ui-monospace,Menlo,Consolas,DejaVu Sans Mono,monospace"
-GAP, MARGIN, TOP, ROW, NOTE_ROW = 316, 52, 46, 54, 34
+GAP, MARGIN, TOP, ROW, NOTE_ROW = 316, 52, 16, 52, 36
 
 
 def draw(lanes: list[str], events: list[Event]) -> str:
@@ -191,12 +190,12 @@ def draw(lanes: list[str], events: list[Event]) -> str:
     gap = GAP if len(lanes) == 2 else 230
     places = {lane: MARGIN + gap * number for number, lane in enumerate(lanes)}
     width = 2 * MARGIN + gap * (len(lanes) - 1)
-    parts, y = [], TOP
+    parts, y = [], TOP if events and events[0].sender else TOP + 16
     for event in events:
         y += ROW if event.sender else NOTE_ROW
         parts.append(arrow(event, places, y) if event.sender else note(str(event.what), width, y))
     height = y + 30
-    words = escape("; ".join(map(in_words, events)), quote=True)
+    words = plain("; ".join(map(in_words, events)), quote=True)
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
         f'height="{height}" style="display:block;max-width:100%;height:auto" role="img" '
@@ -207,6 +206,11 @@ def draw(lanes: list[str], events: list[Event]) -> str:
     return "".join([head, *columns, *parts, "</svg>"])
 
 
+def plain(text: str, quote: bool = False) -> str:
+    """A text as XML can hold it."""
+    return escape("".join(c if c.isprintable() else "�" for c in text), quote)
+
+
 def column(lane: str, x: int, height: int) -> str:
     """A box with a name, and the line of its life below."""
     half = max(42, len(lane) * 4 + 8)
@@ -214,7 +218,7 @@ def column(lane: str, x: int, height: int) -> str:
     return (
         f'<rect x="{left}" y="8" width="{2 * (x - left)}" height="26" rx="6" '
         f'style="fill:none;stroke:{INK}"/>'
-        f'<text x="{x}" y="26" text-anchor="middle" style="fill:{INK}">{escape(lane)}</text>'
+        f'<text x="{x}" y="26" text-anchor="middle" style="fill:{INK}">{plain(lane)}</text>'
         f'<line x1="{x}" y1="34" x2="{x}" y2="{height - 8}" stroke-dasharray="3 4" '
         f'style="stroke:{INK};opacity:.4"/>'
     )
@@ -226,17 +230,17 @@ def arrow(event: Event, places: dict[str, int], y: int) -> str:
     kind, title, detail = describe(event.what)
     colour, middle = COLOURS[kind], (start + end) / 2
     back = -9 if end > start else 9
-    dashes = "" if kind in ("request", "notification") else ' stroke-dasharray="6 4"'
+    dashes = ' stroke-dasharray="6 4"' if kind in ("result", "error") else ""
     room = abs(end - start)
     return (
-        f"<g><title>{escape(shown(event.what))}</title>"
+        f"<g><title>{plain(shown(event.what))}</title>"
         f'<text x="{middle:g}" y="{y - 6}" text-anchor="middle" font-weight="bold" '
-        f'style="fill:{colour}">{escape(cut(title, room // 8))}</text>'
+        f'style="fill:{colour}">{plain(cut(title, room // 8))}</text>'
         f'<line x1="{start}" y1="{y}" x2="{end + back}" y2="{y}" stroke-width="2"{dashes} '
         f'style="stroke:{colour}"/>'
         f'<path d="M{end},{y} l{back},-5 v10 z" style="fill:{colour}"/>'
         f'<text x="{middle:g}" y="{y + 14}" text-anchor="middle" font-size="10" '
-        f'style="fill:{INK}">{escape(cut(detail, (room - 16) // 6))}</text></g>'
+        f'style="fill:{INK}">{plain(cut(detail, (room - 16) // 6))}</text></g>'
     )
 
 
@@ -246,5 +250,5 @@ def note(text: str, width: int, y: int) -> str:
         f'<rect x="14" y="{y - 15}" width="{width - 28}" height="22" rx="4" '
         f'style="fill:{PAPER};stroke:{INK};stroke-opacity:.35"/>'
         f'<text x="{width / 2:g}" y="{y}" text-anchor="middle" font-size="11" '
-        f'style="fill:{INK}">{escape(cut(text, (width - 40) // 6))}</text>'
+        f'style="fill:{INK}">{plain(cut(text, (width - 40) // 6))}</text>'
     )
