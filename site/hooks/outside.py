@@ -79,10 +79,11 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages from outside, and those that some page links to."""
     homes.clear()
     pages.clear()
+    texts = []
     for file in files.documentation_pages():
         remember(file.src_uri, f"site/{file.src_uri}")
+        texts.append((f"site/{file.src_uri}", file.content_string))
     todo = [path for find in (reading_order, examples, notebooks, adrs) for path in find()]
-    texts = [(home, (ROOT / home).read_text(encoding="utf-8")) for home in homes.values()]
     while todo or texts:
         for path in todo:
             texts.append(add(files, config, path))

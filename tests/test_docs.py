@@ -1,0 +1,158 @@
+"""Everything that the pages say in a block is run, and what it prints is compared.
+
+What may stand in a block, and what happens to it, is told in `support_docs.py`.
+"""
+
+import re
+import shutil
+
+import pytest
+from support_docs import ROOT, blocks, build, pages, problems, site
+
+NAMES = [path.relative_to(ROOT).as_posix() for path in pages()]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_says_what_its_blocks_do(name):
+    assert problems((ROOT / name).read_text(encoding="utf-8"), name) == []
+
+
+def test_the_site_builds_without_a_warning():
+    _, done = site()
+    assert done.returncode == 0, done.stderr
+
+
+def test_no_page_asks_for_a_drawing_from_elsewhere():
+    """The theme would fetch Mermaid; our diagrams are drawn here."""
+    drawn = [name for name in NAMES for block in blocks((ROOT / name).read_text(encoding="utf-8"))
+             if block.language == "mermaid"]  # fmt: skip
+    assert drawn == []
+
+
+# Does all this notice? A planted mistake of every kind has to be seen.
+
+RIGHT = """\
+```pycon
+>>> 1 + 1
+2
+>>> {"a": [1, 2, 3]}
+{'a': ...}
+```
+
+```python
+print("one")
+print(1 + 1)
+```
+
+```text
+one
+2
+```
+
+```console
+$ echo one; echo two >&2
+one
+two
+$ python -c "print(6 * 7)"
+42
+```
+
+```bash
+true
+```
+
+```console returncode="3"
+$ exit 3
+```
+
+```python title="six.py"
+six = 6
+```
+
+```console
+$ python -c "import six; print(six.six, six.__file__)"
+6 .../six.py
+$ ls minimcp/no-such-file
+ls: cannot access 'minimcp/no-such-file': No such file or directory
+```
+
+    ```json
+    {"indented": true}
+    ```
+
+```json
+{"one": "value"}
+{"a": "line"}
+```
+
+<!-- not run: it would install something on the machine -->
+```console
+$ pip install everything
+```
+"""
+WRONG = {
+    "```pycon\n>>> 1 + 1\n3\n```": "Expected:",
+    "```pycon\n>>> 1 / 0\n0\n```": "ZeroDivisionError",
+    "```pycon\nnothing here\n```": "without a prompt",
+    "```python\nassert 1 + 1 == 3\n```": "AssertionError",
+    "```python\nprint(2)\n```": "the page says",
+    "```python\nprint(2)\n```\n\n```text\n3\n```": "the page says",
+    '```python exec="1"\n1 / 0\n```': "ZeroDivisionError",
+    "```console\n$ echo one\ntwo\n```": "the page says",
+    "```console\n$ exit 3\n```": "exit code 3",
+    '```console returncode="1"\n$ exit 3\n```': "exit code 3",
+    "```console\necho one\n```": "begins with a `$ ` and a command",
+    "```bash\nfalse | true\n```": "exit code 1",
+    "```bash\necho one\n```\n```text\ntwo\n```": "the page says",
+    '```json\n{"a": }\n```': "no JSON",
+    "```json\nnothing\n```": "no JSON",
+    "```py\nprint(1)\n```": "shown and not run",
+    "```\nprint(1)\n```": "shown and not run",
+    "<!-- not run: no -->\n```python\n1 / 0\n```": "why is it not run?",
+    "    ```python\n    1 / 0\n    ```": "ZeroDivisionError",
+}
+
+
+def test_a_page_without_a_mistake_has_no_problems():
+    assert problems(RIGHT, "right.md") == []
+    assert len(blocks(RIGHT)) == 10
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_a_planted_mistake_is_seen_and_its_line_is_named(text):
+    [found] = problems(f"# A page\n\n{text}\n", "wrong.md")
+    assert WRONG[text] in found
+    line = 5 if text.startswith("<!--") else 4
+    assert found.startswith(f"wrong.md:{line}: ")
+
+
+CANARY = """\
+# A page with mistakes
+
+[Nowhere](nowhere.md)
+
+[No such part](index.md#no-such-part)
+
+<!-- generated: nothing -->
+
+```python exec="1"
+raise ValueError("planted")
+```
+"""
+
+
+def test_a_build_fails_over_a_planted_block_link_and_table(tmp_path):
+    shutil.copytree(ROOT / "site", tmp_path / "site", ignore=shutil.ignore_patterns("hooks"))
+    (tmp_path / "site" / "canary.md").write_text(CANARY, encoding="utf-8")
+    config = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    hooks = f"hooks: [{ROOT}/site/hooks/generated.py, {ROOT}/site/hooks/outside.py]"
+    config = config.replace("hooks: [site/hooks/generated.py, site/hooks/outside.py]", hooks)
+    config = config.replace("  - Home: index.md", "  - Home: index.md\n  - canary.md")
+    config = re.sub("^watch: .*$", "", config, flags=re.M).replace("[.]", f"[{ROOT}]")
+    (tmp_path / "mkdocs.yml").write_text(config, encoding="utf-8")
+    done = build(tmp_path / "built", tmp_path / "mkdocs.yml")
+    assert done.returncode == 1
+    records = re.split(r"^(?=[A-Z]+ +-)", done.stderr, flags=re.M)
+    warnings = "".join(record for record in records if record.startswith("WARNING"))
+    for planted in ("nowhere.md", "#no-such-part", "generated: nothing", "ValueError: planted"):
+        assert planted in warnings
