@@ -69,10 +69,14 @@ SCENARIOS: dict[str, Callable[[Client], None]] = {
 }
 
 
+ASKED = ("elicitation-sep1034-client-defaults", "sep-2322-client-request-state")
+
+
 def main(url: str) -> int:
     play = SCENARIOS.get(SCENARIO, call_each_tool)
-    patient = {"timeout": 30.0, "probe_timeout": 30.0}  # all scenarios run at once
-    with Client(url, era=ERA, on_input={"elicitation/create": fill_in}, **patient) as client:
+    able = {"elicitation/create": fill_in} if SCENARIO in ASKED else {}
+    patient = {"timeout": 60.0, "probe_timeout": 60.0}  # all scenarios run at once
+    with Client(url, era=ERA, on_input=able, **patient) as client:
         try:
             play(client)
         except ProtocolError as error:
