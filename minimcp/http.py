@@ -23,15 +23,14 @@ from typing import Any, Final
 
 from . import http_headers, protocol
 from .context import Context, Peer
-from .envelope import is_request, write
+from .envelope import is_request, unexpected, write
 from .protocol import Message, ProtocolError, loads
 from .server import Server
 
 Headers = dict[str, str]
-Field = tuple[bytes, bytes]
 
 THREADS = 256  # calls at once
-PATIENCE = 0.002  # seconds in which nobody takes a waiting call, before there is one more thread
+PATIENCE = 0.005  # seconds in which nobody takes a waiting call, before there is one more thread
 KEEP_ALIVE = 15.0  # seconds of silence on a stream, before a comment says that it lives
 BACKLOG = 10_000  # events that nobody reads, before we take their reader for gone
 READ_TIMEOUT = 10  # seconds that a request may take to arrive, or up to twice that
@@ -80,8 +79,8 @@ class Crew:
 # What is turned away here never reaches a tool. A web page in a browser on this machine can reach
 # a server on it, by way of a name that leads here; so host and origin have to be known ones.
 
+TEXT: Final = {"content-type": "text/plain; charset=utf-8"}
 LOCAL: Final = ("localhost", "127.0.0.1", "[::1]")
-TEXT: Final = (b"content-type", b"text/plain; charset=utf-8")
 HOST = re.compile(r"(?:https?://)?(\[[0-9a-f:.]+\]|[^:/@\[\]]+)(?::\d+)?")
 
 
@@ -111,14 +110,14 @@ class App:
             refusal = self.refusal(scope, headers)
             body = None if refusal else await self.read(receive, headers)
             if body is None:
-                too_large = (413, "the body is too large", (b"connection", b"close"))
-                await respond(send, *refusal or too_large, TEXT)
+                refusal = refusal or (413, "the body is too large", {"connection": "close"})
+                await respond(send, *refusal, TEXT)
             else:
                 await Post(self, headers).serve(body, receive, send)
 
     def refusal(self, scope: Any, headers: Headers) -> Any:
         """Status, text and headers for a request that does not get in, or `None`."""
-        host, origin = headers.get("host", ""), headers.get("origin", "http://localhost")
+        host, origin = headers.get("host", ""), headers.get("origin")
         path = scope["path"].removeprefix(scope.get("root_path", "")).rstrip("/")
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         listens = headers.get("mcp-method") == "subscriptions/listen"
@@ -126,8 +125,8 @@ class App:
             (allowed(host, self.allowed_hosts), 403, f"{host!r} is not an allowed host"),
             (allowed(origin, self.allowed_origins), 403, f"{origin!r} is not an allowed origin"),
             (path == self.path.rstrip("/"), 404, f"MCP is at {self.path}"),
-            (self.knows(headers), 401, "a token is needed", (b"www-authenticate", b"Bearer")),
-            (scope["method"] == "POST", 405, "messages come by POST", (b"allow", b"POST")),
+            (self.knows(headers), 401, "a token is needed", {"www-authenticate": "Bearer"}),
+            (scope["method"] == "POST", 405, "messages come by POST", {"allow": "POST"}),
             (kind == "application/json", 415, "messages are application/json"),
             (takes_events(headers) or not listens, 406, "the answer is text/event-stream"),
         )
@@ -154,7 +153,7 @@ class App:
 app = App
 
 
-def read_headers(fields: Iterable[Field]) -> Headers:
+def read_headers(fields: Iterable[tuple[bytes, bytes]]) -> Headers:
     """Names in lower case; if one came twice, its values stand on a line each."""
     headers: Headers = {}
     for key, value in fields:
@@ -163,10 +162,10 @@ def read_headers(fields: Iterable[Field]) -> Headers:
     return headers
 
 
-def allowed(value: str, names: Collection[str]) -> bool:
-    """Whether a host or an origin is among the names, with whatever port."""
-    found = HOST.fullmatch(value.lower())
-    return "*" in names or value in names or (found is not None and found[1] in names)
+def allowed(value: str | None, names: Collection[str]) -> bool:
+    """Whether a host or an origin is none, or among the names with whatever port."""
+    found = HOST.fullmatch((value or "").lower())
+    return value is None or "*" in names or not {value, found and found[1]}.isdisjoint(names)
 
 
 def takes_events(headers: Headers) -> bool:
@@ -175,11 +174,16 @@ def takes_events(headers: Headers) -> bool:
     return any(kind in accept for kind in ("text/event-stream", "text/*", "*/*"))
 
 
-async def respond(send: Any, status: int, text: str, *headers: Field) -> None:
+async def begin(send: Any, status: int, *headers: Headers) -> None:
+    """Write the head of a response."""
+    fields = [(name.encode(), value.encode()) for one in headers for name, value in one.items()]
+    await send({"type": "http.response.start", "status": status, "headers": fields})
+
+
+async def respond(send: Any, status: int, text: str, *headers: Headers) -> None:
     """Write a whole response."""
     data = text.encode()
-    sized = [(b"content-length", str(len(data)).encode()), *headers]
-    await send({"type": "http.response.start", "status": status, "headers": sized})
+    await begin(send, status, {"content-length": str(len(data))}, *headers)
     await send({"type": "http.response.body", "body": data})
 
 
@@ -190,14 +194,9 @@ async def respond(send: Any, status: int, text: str, *headers: Field) -> None:
 # of a tool; the loop that writes to the socket empties it. If the answer is the first thing in
 # the box, the response is plain JSON; otherwise it is a stream of events, and ends with it.
 
+UNBUFFERED: Final = {"cache-control": "no-cache", "x-accel-buffering": "no"}  # to proxies
 GONE: Final = 499  # a status for nobody: the client has left
 STATUS: Final = {protocol.METHOD_NOT_FOUND: 404, **dict.fromkeys(protocol.MCP_ERRORS, 400)}
-ONE: Final = (b"content-type", b"application/json")
-STREAM: Final = [
-    (b"content-type", b"text/event-stream"),
-    (b"cache-control", b"no-cache"),
-    (b"x-accel-buffering", b"no"),  # to nginx: pass it on at once
-]
 
 
 class Post(Peer):
@@ -223,7 +222,7 @@ class Post(Peer):
         with suppress(asyncio.CancelledError):  # the server was told to stop, and waited long
             await self.news.wait()
             if self.status and len(self.box) == 1:
-                await respond(send, self.status, self.box[0], ONE)
+                await respond(send, self.status, self.box[0], {"content-type": "application/json"})
             else:
                 await self.stream(send)
         watch.cancel()
@@ -236,7 +235,7 @@ class Post(Peer):
 
     async def stream(self, send: Any) -> None:
         """Write events as they come; a comment when none came for a while."""
-        await send({"type": "http.response.start", "status": 200, "headers": STREAM})
+        await begin(send, 200, {"content-type": "text/event-stream"}, UNBUFFERED)
         done = 0
         while not done:
             beat = self.loop.call_later(KEEP_ALIVE, self.put, "")
@@ -261,6 +260,8 @@ class Post(Peer):
             reply = self.app.server.handle(message, self)
         except ProtocolError as error:
             reply = error.reply(ident)
+        except BaseException as error:  # a KeyboardInterrupt ends a thread, if it comes from a tool
+            reply = unexpected(error).reply(ident)
         if self.status == GONE:
             self.leave()
         elif reply is not None:

@@ -82,6 +82,10 @@ def demo():
     def boom() -> str:
         raise ValueError("no such city")
 
+    @server.method("x/leave")
+    def leave(params, context):
+        raise KeyboardInterrupt
+
     return server
 
 
@@ -224,6 +228,7 @@ def test_hosts_and_origins_can_be_allowed_by_name_in_full_or_altogether():
             for host, origin in tries
         }
         assert found == tries
+        assert site.post(message, headers={"Host": "mcp.example"}).status == 200, "no origin"
     with serving(demo(), allowed_hosts="*", allowed_origins="*") as site:
         headers = {"Host": "any.example", "Origin": "null"}
         assert site.post(message, headers=headers).status == 200
@@ -664,6 +669,15 @@ def test_a_tool_that_fails_is_a_result(site, capsys):
     reply = site.post(call("boom"))
     assert reply.status == 200
     assert reply.json["result"]["isError"] is True
+
+
+def test_not_even_a_handler_that_wants_to_leave_ends_a_thread(site, monkeypatch):
+    monkeypatch.setattr("sys.excepthook", lambda *error: None)
+    for _ in range(3):
+        reply = site.post(modern("x/leave"))
+        assert reply.status == 200
+        assert_error(reply.json, -32603)
+    assert site.post(call("add", a=1, b=2)).status == 200
 
 
 ORDER = [  # each has two faults, and the first of them is the one that is named
