@@ -19,7 +19,6 @@ from .schema import checker, explain
 from .server import Server
 
 MAX_PAGES, MAX_ROUNDS = 1000, 10
-Inputs = Mapping[str, Callable[[Params], Params]]
 
 
 class ToolResult(NamedTuple):
@@ -60,11 +59,12 @@ class Client:
         timeout: float = 30.0,
         probe_timeout: float = 5.0,
         env: Mapping[str, str] | None = None,
-        on_input: Inputs | None = None,
+        on_input: Mapping[str, Callable[[Params], Params]] | None = None,
         on_notification: Callable[[str, Params], Any] | None = None,
         trace: Callable[[str, Message], Any] | None = None,
     ) -> None:
-        self.era, self.protocol_version = "auto", ""  # what was found, after the first request
+        self.era = self.protocol_version = ""  # known after the first request
+        self.server_info: Params = {}
         self.target, self.env = target, env
         self.timeout, self.probe_timeout = timeout, probe_timeout
         self.wanted = "legacy" if version in protocol.LEGACY else era, version
@@ -96,11 +96,6 @@ class Client:
         from .http_client import HTTPWire
 
         return HTTPWire(self.target, self)
-
-    def meet(self, found: Params, info: JSON) -> None:
-        """Remember what the server says of itself; nothing but people should rely on it."""
-        self.server_info, self.instructions = info or {}, found.get("instructions")
-        self.capabilities = found.get("capabilities", {})
 
     # ## Asking
 
@@ -138,12 +133,11 @@ class Client:
         request = {"jsonrpc": "2.0", "id": ident, "method": method, "params": asked}
         try:
             reply = self.connection.ask(request, timeout)
-        except TimeoutError as error:
-            if method not in ("initialize", "server/discover"):  # subtle: never cancelled
+        except (TimeoutError, ConnectionError) as error:
+            late = isinstance(error, TimeoutError)
+            if late and method not in ("initialize", "server/discover"):  # these never
                 self.notify("notifications/cancelled", {"requestId": ident, "reason": "time-out"})
-            raise TimeoutError(f"{what}: {error}") from None
-        except ConnectionError as error:
-            raise ConnectionError(f"{what}: {error}") from None
+            raise type(error)(f"{what}: {error}") from None
         with reading(what):
             return self._result(reply)
 
@@ -167,11 +161,8 @@ class Client:
         """All tools of all pages, untouched; kept for as long as the server allows (`ttlMs`)."""
         if time.monotonic() >= self.fresh_until:
             asked, pages = time.monotonic(), self._pages()
-            with reading("tools/list"):
-                listed: list[Params] = []
-                for page in pages:
-                    listed = listed + page["tools"]
-                self.tools = {tool["name"]: tool for tool in listed}
+            with reading("tools/list"):  # only a list can be sliced
+                self.tools = {tool["name"]: tool for page in pages for tool in page["tools"][:]}
             ttls = [page.get("ttlMs") for page in pages]
             self.fresh_until = asked + min(ttl if type(ttl) is int else 0 for ttl in ttls) / 1000
         return list(self.tools.values())
@@ -224,10 +215,10 @@ class Client:
 
     def _inputs(self, result: Params) -> Params:
         """What a retry adds: answers to all questions, and the state untouched."""
-        questions = result.get("inputRequests")
-        answers = {key: self._answer(one) for key, one in (questions or {}).items()}
-        state = {key: result[key] for key in ("requestState",) if key in result}
-        return {**({"inputResponses": answers} if questions else {}), **state}
+        retry = {key: result[key] for key in ("requestState",) if key in result}
+        if questions := result.get("inputRequests"):
+            retry["inputResponses"] = {key: self._answer(one) for key, one in questions.items()}
+        return retry
 
     # ## The end
 

@@ -114,7 +114,7 @@ def _probe(client: Client, wanted: str, again: bool = True) -> JSON:
         if error.code in protocol.MCP_ERRORS:
             raise
         return None
-    client.meet(found, found.get("_meta", {}).get(protocol.SERVER_KEY))
+    _remember(client, found, found.get("_meta", {}).get(protocol.SERVER_KEY))
     return found.get("supportedVersions")
 
 
@@ -126,5 +126,10 @@ def _shake_hands(client: Client, version: str) -> None:
     client.protocol_version = found["protocolVersion"]
     if client.protocol_version not in TOLERATED:
         raise ConnectionError(f"no common revision: the server wants {client.protocol_version}")
-    client.meet(found, found.get("serverInfo"))
+    _remember(client, found, found.get("serverInfo"))
     client.notify("notifications/initialized")
+
+
+def _remember(client: Client, found: Params, info: JSON) -> None:
+    client.server_info, client.instructions = info or {}, found.get("instructions")
+    client.capabilities = found.get("capabilities", {})
