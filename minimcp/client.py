@@ -64,7 +64,7 @@ class Client:
         trace: Callable[[str, Message], Any] | None = None,
     ) -> None:
         self.era = self.protocol_version = ""  # known after the first request
-        self.server_info: Params = {}
+        self.server_info, self.capabilities, self.instructions = Params(), Params(), ""
         self.target, self.env = target, env
         self.timeout, self.probe_timeout = timeout, probe_timeout
         self.wanted = "legacy" if version in protocol.LEGACY else era, version
@@ -74,8 +74,7 @@ class Client:
         self._connect()
 
     def _connect(self) -> None:
-        self.tools: dict[str, Params] = {}
-        self.fresh_until = 0.0
+        self.tools, self.fresh_until = dict[str, Params](), 0.0
         self.connection = Connection(self._wire(), self._hear, self._answer, self.trace)
         try:
             with reading("the first request"):
