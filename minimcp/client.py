@@ -64,7 +64,7 @@ class Client:
         trace: Callable[[str, Message], Any] | None = None,
     ) -> None:
         self.era = self.protocol_version = ""  # known after the first request
-        self.server_info, self.capabilities, self.instructions = Params(), Params(), ""
+        self.server_info, self.capabilities, self.instructions = Params(), Params(), None
         self.target, self.env = target, env
         self.timeout, self.probe_timeout = timeout, probe_timeout
         self.wanted = "legacy" if version in protocol.LEGACY else era, version

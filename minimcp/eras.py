@@ -131,5 +131,5 @@ def _shake_hands(client: Client, version: str) -> None:
 
 
 def _remember(client: Client, found: Params, info: JSON) -> None:
-    client.server_info, client.instructions = info or {}, found.get("instructions", "")
+    client.server_info, client.instructions = info or {}, found.get("instructions")
     client.capabilities = found.get("capabilities", {})
