@@ -235,17 +235,21 @@ def test_a_list_that_is_none_is_an_error(tools):
 
 @pytest.mark.req("C-HTTP-48")
 def test_a_header_mismatch_leads_to_a_new_list_and_one_retry():
+    """The server has changed what it wants, and the list that the client keeps is old."""
+    schemas = [tool("t", p=marked("P")), tool("t", p={"type": "string"})]
+
     def script(request):
         if request.method == "tools/list":
-            return as_json(result(request, tools=[tool("t", p=marked("P"))], ttlMs=60_000))
+            return as_json(result(request, tools=[schemas.pop()], ttlMs=60_000))
         if request.method == "tools/call" and "mcp-param-p" not in request.headers:
             return as_json(error(request, -32020, "Header mismatch: Mcp-Param-P"), 400)
         return modern(request)
 
     with Site(script) as site, Client(site.url) as client:
+        client.list_tools()
         assert client.call_tool("t", {"p": "x"}).text == "called"
         assert client.call_tool("t", {"p": "y"}).text == "called"
-        calls = ["tools/call", "tools/list", "tools/call", "tools/call"]
+        calls = ["tools/list", "tools/call", "tools/list", "tools/call", "tools/call"]
         assert site.methods() == ["server/discover", *calls]
         assert site.requests[-1].headers["mcp-param-p"] == "y"
 
@@ -611,6 +615,8 @@ def test_a_connection_is_kept_for_the_next_message():
         for _ in range(20):
             client.call_tool("any", {})
         assert connections(site) == 1
+        endpoint = client.connection.wire.endpoint
+        assert (len(endpoint.spare), len(endpoint.busy)) == (1, 0)
 
 
 def test_a_kept_connection_that_was_dropped_is_replaced():
@@ -820,7 +826,7 @@ def test_a_server_that_never_stops_talking_gains_no_time():
 
 
 def test_a_server_that_reads_nothing_gains_no_time():
-    with Site(modern) as site, Client(site.url) as client:
+    with Site(modern) as site, Client(site.url, probe_timeout=60) as client:
         site.gate.clear()
         started = time.monotonic()
         with pytest.raises(TimeoutError, match="tools/call slow"):
@@ -1289,20 +1295,45 @@ def test_a_modern_stream_never_goes_on():
         assert "GET" not in site.verbs()
 
 
-@pytest.mark.req("C-LHTTP-24")
-def test_an_event_that_was_cut_off_does_not_count():
-    """Its number must not be named, or what it said would be lost."""
-    parts = [STREAM, event("", id="e-0", retry=10), b"id: e-1\ndata: {"]
+CUT = {  # what may come between the first event and the break
+    "nothing": [],
+    "half an event": [b"id: e-1\ndata: {"],
+    "half a line": [b"id: e-"],
+    "an event without a number": [b"data: \n\n"],
+    "a comment": [b": e-2\n\n"],
+}
+
+
+@pytest.mark.req("C-LHTTP-24", "C-HTTP-49")
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("chunked", [False, True])
+@pytest.mark.parametrize("cut", CUT)
+def test_a_stream_goes_on_after_the_last_event_that_was_whole(cut, chunked, end):
+    """A half event does not count: if its number were named, what it said would be lost."""
     answer = broken_stream()
+    pieces = [event("", end, id="e-0", retry=10), *CUT[cut]]
+    whole = [STREAM, *pieces]
+    if chunked:
+        whole = [event_stream(*pieces).removesuffix(b"0\r\n\r\n"), b"99\r\n"]
 
     def script(request):
         found = answer(request)
-        return Last(parts) if request.method == "tools/call" else found
+        return Last(whole) if request.method == "tools/call" else found
 
     with Site(script) as site, Client(site.url, era="legacy") as client:
         assert client.call_tool("t", {}).text == "at last"
         (get,) = [request for request in site.requests if request.verb == "GET"]
         assert get.headers["last-event-id"] == "e-0"
+
+
+@pytest.mark.req("C-LHTTP-24")
+@pytest.mark.parametrize("number", ["5 €", "a\rX-Evil: 1", "\x00"])
+def test_a_number_that_no_header_can_hold_is_none(number):
+    script = calling(lambda request: Last([STREAM, event("", id=number)]), legacy)
+    with Site(script) as site, Client(site.url, era="legacy") as client:
+        with pytest.raises(ConnectionError, match="tools/call t"):
+            client.call_tool("t", {})
+        assert "GET" not in site.verbs()
 
 
 def with_a_stream(answer, session="s"):
