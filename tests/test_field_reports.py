@@ -378,17 +378,19 @@ def test_text_and_number_are_different_ids():
         assert by_id == [("<class 'int'>", "number"), ("<class 'str'>", "text")]
 
 
-def test_a_client_takes_no_answer_whose_id_only_looks_like_its_own():
+@pytest.mark.parametrize("wrong", ["True", "1.0", "'1'", "[1]", "{}"])
+def test_a_client_takes_no_answer_whose_id_only_looks_like_its_own(wrong):
     """B024"""
-    source = """
-        for request in requests():
-            say({"id": str(request["id"])}, "wrong")
-            say({"id": True}, "wrong")
-            say({"id": [request["id"]]}, "wrong")
-            say(request, "right")
+    source = f"""
+        for request in requests(discover=False):
+            if request["method"] == "server/discover":
+                reply({{"id": {wrong}}}, **discovery(["1999-01-01"]))
+                reply(request, **discovery())
+            else:
+                say(request, str(request["id"]))
     """
     with Client(fake_server(source)) as client:
-        assert client.call_tool("any", {}).text == "right"
+        assert client.call_tool("any", {}).text == "2"  # so the probe was number 1
 
 
 def test_an_error_carries_the_id_of_its_request():
