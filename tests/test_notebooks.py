@@ -281,7 +281,15 @@ def test_diagram_is_well_formed_whatever_was_sent():
     from xml.etree import ElementTree
 
     log = Recording("<client>", "server")
-    for what in ("\x00\x1b", '"\ud800"', {"id": "&", "method": "<>"}, "[1]", {"error": 5}, {}):
+    for what in (
+        "\x00\x1b",
+        '"\ud800"',
+        {"id": "&", "method": "<>"},
+        "[1]",
+        "[" * 100_000,
+        {"error": 5},
+        {},
+    ):
         log("server", what)
     title = ElementTree.fromstring(log._repr_svg_()).attrib["aria-label"]
     assert title.startswith("server --> <client>  no message  ")

@@ -1,7 +1,7 @@
 """The last cell but one of a notebook: what you wrote and the package, over one table.
 
 The table is a list of (line, reply). A reply is a line of JSON, or a dict, or `None` for silence.
-Everything must be equal but the wording of an error message, which is for people.
+Everything must be equal but the wording of a failure, which each may choose.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from .diagram import describe, parsed
 from .exercise import alike, cut
 
 HandleLine = Callable[[str], "str | None"]
@@ -36,8 +37,7 @@ class Agreement:
 
     def _row(self, line: str, reply: Any, got: dict[str, Any]) -> str:
         marks = (f"{'✓' if alike(reply, got[name]) else '✗':{len(name)}}" for name in self.names)
-        shown = "(nothing)" if reply is None else brief(reply)
-        lines = [f"{short(line, 48):48}  {short(shown, 34):34}  {'  '.join(marks)}".rstrip()]
+        lines = [f"{brief(line, 48):48}  {brief(reply, 34):34}  {'  '.join(marks)}".rstrip()]
         wrong = [name for name in self.names if not alike(reply, got[name])]
         return "\n".join([*lines, *(f"    {name}: {cut(repr(got[name]))}" for name in wrong)])
 
@@ -66,21 +66,29 @@ def agree(
 
 
 def judged(reply: Any) -> Any:
-    """A reply without the wording of its error."""
+    """A reply without the wording of its error, or of a failed tool."""
     reply = json.loads(reply) if isinstance(reply, str) else reply
+    result = reply.get("result") if isinstance(reply, dict) else None
+    if isinstance(result, dict) and result.get("isError") is True:
+        blocks = [{**block, "text": "…"} for block in result["content"]]
+        return {**reply, "result": {**result, "content": blocks}}
     if isinstance(reply, dict) and isinstance(reply.get("error"), dict):
         error = {key: value for key, value in reply["error"].items() if key != "message"}
         return {**reply, "error": error}
     return reply
 
 
-def brief(reply: dict[str, Any]) -> str:
-    """A reply without the member that all replies have."""
-    rest = {key: value for key, value in reply.items() if key != "jsonrpc"}
-    return json.dumps(rest, ensure_ascii=False, separators=(",", ":"))
-
-
-def short(text: str, width: int) -> str:
-    """A line of the wire in a column."""
+def brief(message: Any, width: int) -> str:
+    """A line or a reply as it is, if that fits; else in words, as in a diagram."""
+    text = message if isinstance(message, str) else compact(message)
     text = text if text.isprintable() else ascii(text)[1:-1]
+    if len(text) > width and isinstance(parsed(message), dict):
+        _, title, detail = describe(parsed(message))
+        text = f"{title}  {detail}"
     return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def compact(reply: dict[str, Any] | None) -> str:
+    """A reply without the member that all replies have."""
+    rest = {key: value for key, value in (reply or {}).items() if key != "jsonrpc"}
+    return json.dumps(rest, ensure_ascii=False, separators=(",", ":")) if rest else "(nothing)"

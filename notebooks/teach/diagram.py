@@ -92,7 +92,7 @@ def parsed(what: Message | str) -> Message | str:
     """A line as the message it is, if it is one."""
     try:
         message = json.loads(what) if isinstance(what, str) else what
-    except ValueError:
+    except (ValueError, RecursionError):
         return what
     return message if isinstance(message, dict) else what
 
