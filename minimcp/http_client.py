@@ -58,7 +58,8 @@ class HTTPWire:
         if message.get("method") == "notifications/cancelled" and self.client.era == "modern":
             return
         try:
-            reply = self._converse(message, time.monotonic() + (timeout or NOTE))
+            seconds = NOTE if timeout is None else timeout
+            reply = self._converse(message, time.monotonic() + seconds)
             if is_request(message):
                 self.receive(dumps(reply))
         except (OSError, HTTPException) as error:
@@ -66,7 +67,7 @@ class HTTPWire:
             if not is_request(message):
                 print(f"minimcp: {message.get('method', 'an answer')}: {text}", file=sys.stderr)
             elif isinstance(error, TimeoutError):
-                raise TimeoutError(f"no answer in {timeout:g} s") from None
+                raise TimeoutError(f"no answer in {seconds:g} s") from None
             else:
                 raise ConnectionError(text) from None
 
@@ -144,11 +145,8 @@ class HTTPWire:
     # tool whose marks break the rules cannot be called that way, so it is not listed.
 
     def _headers(self, message: Message) -> dict[str, str]:
-        method, params, headers = (
-            message.get("method", ""),
-            message.get("params", {}),
-            {**self.fixed},
-        )
+        method, params = message.get("method", ""), message.get("params", {})
+        headers = {**self.fixed}
         if method != "initialize":
             headers["MCP-Protocol-Version"] = self.client.protocol_version
             headers |= {"Mcp-Session-Id": self.session} if self.session else {}
@@ -177,7 +175,7 @@ class HTTPWire:
     def close(self) -> None:
         """End the session, and hang up on everything that is still going on."""
         self.closed.set()
-        with suppress(OSError, HTTPException):
+        with suppress(Exception):  # whatever it is, it is over
             if self.session:
                 deadline = time.monotonic() + NOTE
                 with self.endpoint.exchange("DELETE", self._headers({}), None, deadline):

@@ -223,14 +223,13 @@ def test_a_legacy_list_is_left_as_it_is(capfd):
     assert capfd.readouterr().err == ""
 
 
-@pytest.mark.parametrize("tools", [None, {}, "text", [1], [None], [{"name": "x"}], [[]]])
-def test_a_list_that_is_none_is_an_error(tools):
+@pytest.mark.parametrize("tools", [None, {}, "text", [1], [None], [[]], [{"inputSchema": {}}]])
+def test_a_list_that_makes_no_sense_is_an_error(tools):
     script = lambda r: as_json(result(r, tools=tools)) if r.method == "tools/list" else modern(r)  # noqa: E731
     with Site(script) as site, Client(site.url) as client:
-        try:
-            assert client.list_tools() == [{"name": "x"}]
-        except ConnectionError as problem:
-            assert "tools/list" in str(problem)
+        with pytest.raises(ConnectionError, match="tools/list"):
+            client.list_tools()
+        assert client.call_tool("any", {}).text == "called"
 
 
 @pytest.mark.req("C-HTTP-48")
@@ -763,6 +762,13 @@ def test_a_modern_call_that_takes_too_long_is_cancelled_by_hanging_up(begun):
         assert site.methods() == ["server/discover", "tools/call", "x/next"]
 
 
+def test_no_time_at_all_is_no_time():
+    with Site(modern) as site, Client(site.url) as client:
+        with pytest.raises(TimeoutError, match="tools/call any"):
+            client.call_tool("any", {}, timeout=0)
+        assert client.call_tool("any", {}).text == "called"
+
+
 @pytest.mark.req("C-CANC-15", "C-CLI-02")
 def test_a_legacy_call_that_takes_too_long_is_cancelled_by_a_post():
     def script(request):
@@ -1027,6 +1033,13 @@ def test_a_legacy_server_of_an_unknown_revision_is_left():
             Client(site.url)
         assert site.methods() == ["server/discover", "initialize"]
         assert site.verbs()[-1] == "DELETE"
+
+
+@pytest.mark.parametrize("version", [None, 7, {}, [], "a\r\nb", "größe €"])
+def test_a_handshake_that_makes_no_sense_is_an_error(version):
+    script = lambda request: legacy(request, version=version, session="s")  # noqa: E731
+    with Site(script) as site, pytest.raises(ConnectionError):
+        Client(site.url)
 
 
 @pytest.mark.req("C-VER-25")
