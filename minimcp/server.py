@@ -88,7 +88,8 @@ class Server:
             known = f", but a tool; send tools/call with params.name {context.method!r}"
             text = f"unknown method {context.method}{known if context.method in self.tools else ''}"
             raise ProtocolError(protocol.METHOD_NOT_FOUND, text)
-        if "requestState" in context.params or "inputResponses" in context.params:
+        retried = context.params.keys() & {"requestState", "inputResponses"}
+        if retried and context.modern and context.method in protocol.NAMED:
             from .mrtr import resume
 
             resume(context)
