@@ -3,6 +3,7 @@
     Recording              what was said, drawn as a sequence diagram           diagram.py
     Exercise, Mistake      a checker with cases, hints and a solution           exercise.py
     agree                  your code and the package over one table of lines    agreement.py
+    line, call, HANDSHAKE  lines to send                                        lines.py
     Table, progress,       things to look at                                    display.py
     breaks
     need, save, python     helpers on the PATH, servers as files                setup.py
@@ -16,10 +17,11 @@ import sys
 if sys.version_info < (3, 10):  # noqa: UP036 (said before anything newer is read)
     raise ImportError("the notebooks need Python 3.10 or newer; choose another kernel")
 
-from .agreement import HANDSHAKE, Agreement, agree
+from .agreement import Agreement, agree
 from .diagram import Recording
 from .display import Progress, Table, breaks, progress
 from .exercise import Exercise, Mistake, Report
+from .lines import HANDSHAKE, call, line
 from .setup import ROOT, Missing, folder, need, python, quiet, ready, save
 
 __all__ = [
@@ -35,7 +37,9 @@ __all__ = [
     "Table",
     "agree",
     "breaks",
+    "call",
     "folder",
+    "line",
     "need",
     "progress",
     "python",

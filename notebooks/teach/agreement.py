@@ -15,13 +15,6 @@ from .exercise import alike, cut
 
 HandleLine = Callable[[str], "str | None"]
 
-# What a client of revision 2025-11-25 says first. Until notebook 7 nothing else is needed.
-HANDSHAKE = [
-    '{"jsonrpc":"2.0","id":"hello","method":"initialize","params":{"protocolVersion":'
-    '"2025-11-25","capabilities":{},"clientInfo":{"name":"notebook","version":"1"}}}',
-    '{"jsonrpc":"2.0","method":"notifications/initialized"}',
-]
-
 
 class Agreement:
     """Who gives which reply, as a table; `holds` if all of them give all of it."""

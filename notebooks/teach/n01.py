@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from .exercise import Exercise, Mistake
+from .lines import error, result
 
 check_kind = Exercise(
     "kind",
@@ -165,29 +166,24 @@ def is_id(value):
 )
 
 
-def error(code: int, **ident: int | str) -> dict[str, object]:
-    """An error reply; the wording is not compared."""
-    return {"jsonrpc": "2.0", **ident, "error": {"code": code}}
-
-
 LINES = [
-    ('{"jsonrpc":"2.0","id":1,"method":"ping"}', {"jsonrpc": "2.0", "id": 1, "result": {}}),
-    ('{"jsonrpc":"2.0","id":"x","method":"ping"}', {"jsonrpc": "2.0", "id": "x", "result": {}}),
-    ('{"jsonrpc":"2.0","id":0,"method":"ping"}', {"jsonrpc": "2.0", "id": 0, "result": {}}),
+    ('{"jsonrpc":"2.0","id":1,"method":"ping"}', result(1, {})),
+    ('{"jsonrpc":"2.0","id":"x","method":"ping"}', result("x", {})),
+    ('{"jsonrpc":"2.0","id":0,"method":"ping"}', result(0, {})),
     ('{"jsonrpc":"2.0","method":"notifications/whatever"}', None),
     ("   ", None),
     ('{"jsonrpc":"2.0","id":1,"result":{}}', None),
-    ('{"jsonrpc":"2.0","id":2,"method":"make/coffee"}', error(-32601, id=2)),
+    ('{"jsonrpc":"2.0","id":2,"method":"make/coffee"}', error(-32601, 2)),
     ("make coffee", error(-32700)),
     ('{"jsonrpc":"2.0","id":NaN,"method":"ping"}', error(-32700)),
     ("[" * 100_000, error(-32700)),
     ("42", error(-32600)),
     ('[{"jsonrpc":"2.0","id":3,"method":"ping"}]', error(-32600)),
-    ('{"id":4,"method":"ping"}', error(-32600, id=4)),
-    ('{"jsonrpc":"2.0","id":5,"method":["ping"]}', error(-32600, id=5)),
+    ('{"id":4,"method":"ping"}', error(-32600, 4)),
+    ('{"jsonrpc":"2.0","id":5,"method":["ping"]}', error(-32600, 5)),
     ('{"jsonrpc":"2.0","id":true,"method":"ping"}', error(-32600)),
     ('{"jsonrpc":"2.0","id":null,"method":"ping"}', error(-32600)),
-    ('{"jsonrpc":"2.0","id":6,"method":"ping","params":[1]}', error(-32602, id=6)),
+    ('{"jsonrpc":"2.0","id":6,"method":"ping","params":[1]}', error(-32602, 6)),
     ('{"jsonrpc":"2.0","method":"make/coffee","params":[1]}', None),
-    ('{"jsonrpc":"2.0","id":7,"method":"divide"}', error(-32603, id=7)),
+    ('{"jsonrpc":"2.0","id":7,"method":"divide"}', error(-32603, 7)),
 ]

@@ -7,6 +7,7 @@ import typing
 from typing import Annotated, Literal, get_args, get_origin
 
 from .exercise import Exercise, Mistake
+from .lines import call, error, line, result, text
 
 KINDS = {int: "integer", float: "number", str: "string", bool: "boolean", type(None): "null"}
 
@@ -230,28 +231,6 @@ def average(numbers: list[float], ignore: float | None = None) -> float:
 TOOLS = [add, shout, count, average]
 
 
-def call(ident: int, name: object, **members: object) -> str:
-    """A line that calls a tool."""
-    params = {"name": name, **members}
-    message = {"jsonrpc": "2.0", "id": ident, "method": "tools/call", "params": params}
-    return json.dumps(message, separators=(",", ":"))
-
-
-def reply(ident: int, result: object) -> dict[str, object]:
-    """A result."""
-    return {"jsonrpc": "2.0", "id": ident, "result": result}
-
-
-def text(words: str, **more: object) -> dict[str, object]:
-    """A result that is one text."""
-    return {"content": [{"type": "text", "text": words}], **more}
-
-
-def wrong(ident: int, code: int) -> dict[str, object]:
-    """An error reply; the wording is not compared."""
-    return {"jsonrpc": "2.0", "id": ident, "error": {"code": code}}
-
-
 def closed(required: list[str], **properties: typing.Any) -> dict[str, object]:
     """The schema of arguments."""
     schema = {"type": "object", "properties": properties, "required": required}
@@ -295,19 +274,16 @@ LISTED = [
     },
 ]
 LINES = [
-    ('{"jsonrpc":"2.0","id":1,"method":"tools/list"}', reply(1, {"tools": LISTED})),
-    (call(2, "add", arguments={"a": 2, "b": 40}), reply(2, text("42"))),
-    (call(3, "shout", arguments={"text": "hé"}), reply(3, text("HÉ"))),
-    (call(4, "shout", arguments={"text": "ho", "times": 3}), reply(4, text("HOHOHO"))),
-    (
-        call(5, "count", arguments={"text": "two words"}),
-        reply(5, text('{"words":2}', structuredContent={"words": 2})),
-    ),
-    (call(6, "average", arguments={"numbers": [1.5, 2.5]}), reply(6, text("2.0"))),
-    (call(7, "average", arguments={"numbers": [1.0, 4.0], "ignore": 4.0}), reply(7, text("1.0"))),
-    (call(8, "subtract", arguments={"a": 2, "b": 1}), wrong(8, -32602)),
-    (call(9, ["add"]), wrong(9, -32602)),
-    (call(10, "add", arguments=[2, 40]), wrong(10, -32602)),
-    ('{"jsonrpc":"2.0","id":11,"method":"tools/call"}', wrong(11, -32602)),
-    ('{"jsonrpc":"2.0","id":12,"method":"add","params":{"a":2,"b":40}}', wrong(12, -32601)),
+    (line("tools/list", 1), result(1, {"tools": LISTED})),
+    (call(2, "add", a=2, b=40), text(2, "42")),
+    (call(3, "shout", text="hé"), text(3, "HÉ")),
+    (call(4, "shout", text="ho", times=3), text(4, "HOHOHO")),
+    (call(5, "count", text="two words"), text(5, '{"words":2}', structuredContent={"words": 2})),
+    (call(6, "average", numbers=[1.5, 2.5]), text(6, "2.0")),
+    (call(7, "average", numbers=[1.0, 4.0], ignore=4.0), text(7, "1.0")),
+    (call(8, "subtract", a=2, b=1), error(-32602, 8)),
+    (call(9, ["add"]), error(-32602, 9)),
+    (line("tools/call", 10, name="add", arguments=[2, 40]), error(-32602, 10)),
+    (line("tools/call", 11), error(-32602, 11)),
+    (line("add", 12, a=2, b=40), error(-32601, 12)),
 ]
