@@ -53,14 +53,15 @@ class Connection:
         """
         ident, replies = request["id"], SimpleQueue[Message | None]()
         self.waiting[ident] = replies
-        self.send(request, timeout)
-        if self.lost:  # meanwhile
-            self.lose(self.lost)
         try:
+            self.send(request, timeout)
+            if self.lost:  # meanwhile
+                self.lose(self.lost)
             reply = replies.get(timeout=timeout)
         except Empty:
-            self.waiting.pop(ident, None)
             raise TimeoutError(f"no answer in {timeout:g} s") from None
+        finally:
+            self.waiting.pop(ident, None)
         if reply is None:
             raise ConnectionError(self.lost)
         return reply
