@@ -11,27 +11,28 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parent.parent / "minimcp"
 
-# Reading order, and how many lines of code each page may have.
+# Reading order, and how many lines of code each page may have (ADR-0012).
 FIGURES = {
-    "protocol": 60,
-    "schema": 75,
-    "hints": 80,
+    "protocol": 85,
+    "schema": 105,
+    "hints": 130,
+    "context": 80,
     "envelope": 30,
-    "context": 60,
-    "eras": 60,
-    "tools": 60,
-    "server": 160,
-    "connection": 60,
-    "client": 140,
-    "stdio": 90,
-    "child": 65,
-    "cli": 60,
-    "demo": 60,
-    "dialects": 40,
+    "eras": 90,
+    "tools": 100,
+    "server": 130,
+    "connection": 85,
+    "client": 175,
+    "stdio": 100,
+    "child": 90,
+    "cli": 80,
+    "demo": 25,
+    "dialects": 85,
     "mrtr": 60,
     "listen": 60,
     "http_headers": 75,
-    "http": 150,
+    "http": 250,
+    "http_exchange": 115,
     "http_client": 150,
 }
 STDIO_NEEDS = list(FIGURES)[: list(FIGURES).index("child") + 1]
@@ -136,22 +137,14 @@ def test_every_module_stays_within_its_figure():
         print(f"{name:14}{lines:5} of {figure:5}")
         if lines > figure:
             over[name] = lines
-    print(f"{'in all':14}{sum(counted.values()):5} of  1250")
+    print(f"{'stdio needs':14}{sum(counted[name] for name in STDIO_NEEDS):5}")
+    print(f"{'in all':14}{sum(counted.values()):5}")
     assert over == {}
 
 
 def test_the_server_and_the_client_are_three_hundred_lines():
     counted = counts()
     assert counted["server"] + counted["client"] <= 300
-
-
-def test_what_stdio_needs_stays_within_730_lines():
-    counted = counts()
-    assert sum(counted[name] for name in STDIO_NEEDS) <= 730
-
-
-def test_the_package_stays_within_1250_lines():
-    assert sum(counts().values()) <= 1250
 
 
 def test_half_of_the_functions_have_at_most_eight_lines_and_none_has_over_thirty():
