@@ -10,6 +10,7 @@ import tokenize
 from pathlib import Path
 
 PACKAGE = Path(__file__).parent.parent / "minimcp"
+README = PACKAGE.parent / "README.md"
 
 # Reading order, and how many lines of code each page may have (ADR-0012).
 FIGURES = {
@@ -74,6 +75,16 @@ def counts():
     return {name: len(code_lines(source)) for name, source in sources().items()}
 
 
+def table():
+    """The pages in reading order with their lines, as the README shows them."""
+    counted = counts()
+    rows = ["| page | the one idea | lines |", "|---|---|---|"]
+    for name in FIGURES:
+        idea = ast.get_docstring(ast.parse(sources()[name])).splitlines()[0].rstrip(".")
+        rows.append(f"| [{name}.py](minimcp/{name}.py) | {idea} | {counted[name]} |")
+    return "\n".join(rows)
+
+
 def function_lengths():
     """Code lines of every function, its `def` line included."""
     lengths = {}
@@ -114,6 +125,18 @@ def report_of(script):
     """What a fresh interpreter prints as JSON when it runs `script` next to the package."""
     command = [sys.executable, "-c", script]
     return json.loads(subprocess.check_output(command, cwd=PACKAGE.parent, timeout=60))
+
+
+def with_counts(readme):
+    """The README with the table of today (`python tests/test_budget.py` writes it)."""
+    head, mark, rest = readme.partition("<!-- counts -->\n")
+    _, end, tail = rest.partition("<!-- /counts -->")
+    return f"{head}{mark}{table()}\n{end}{tail}"
+
+
+def test_the_readme_shows_the_lines_as_they_are():
+    readme = README.read_text(encoding="utf-8")
+    assert with_counts(readme) == readme
 
 
 def test_the_counter_counts_code_and_nothing_else():
@@ -204,3 +227,7 @@ def test_importing_the_package_starts_no_thread_and_no_process():
         "import minimcp\nprint(json.dumps([seen, threading.active_count()]))"
     )
     assert report_of(script) == [[], 1]
+
+
+if __name__ == "__main__":
+    README.write_text(with_counts(README.read_text(encoding="utf-8")), encoding="utf-8")
