@@ -284,7 +284,7 @@ def tool(
     b: Literal["x", "y"],
     c: Annotated[dict[str, Item], "items"],
     d: Place,
-    e: list["Item"],
+    e: "list[Item]",
     context: Context,
     f: Optional[Colour] = None,
     g: Union[int, str] = "g",
@@ -370,7 +370,7 @@ def one_of(value: int | datetime) -> str: ...
 
 @dataclass
 class Node:
-    children: list["Node"]
+    children: "list[Node]"
 
 
 def tree(root: Node) -> str: ...
