@@ -301,9 +301,8 @@ def test_deep_nesting_is_an_error_and_not_the_end():
     with Stdio(TOOLS) as server:
         server.send_raw(b"[" * 100_000 + b"\n")
         assert server.read()["error"]["code"] in (-32700, -32600)
-        server.send_raw(
-            line(call("echo", 2)).replace(b'"arguments": {}', b'"arguments": ' + nested)
-        )
+        request = line(call("echo", 2)).replace(b'"arguments": {}', b'"arguments": ' + nested)
+        send_bytes(server, request, call("echo", 2))
         reply = server.read()
         refused = reply["error"]["code"] if "error" in reply else reply["result"]["isError"]
         assert refused in (-32700, -32600, -32602, True)

@@ -296,6 +296,32 @@ def test_a_child_that_outlives_the_server_does_not_hold_the_wire(tmp_path):
             os.kill(child, signal.SIGKILL)
 
 
+def test_a_forked_child_of_a_tool_dies_of_sigterm_as_it_would_elsewhere(tmp_path):
+    command = server_file(
+        tmp_path,
+        """
+        import multiprocessing, time
+        from minimcp import Server, run
+        server = Server("parent")
+
+        @server.tool
+        def fork() -> int:
+            context = multiprocessing.get_context("fork")
+            started = context.Event()
+            child = context.Process(target=lambda: (started.set(), time.sleep(600)))
+            child.start()
+            started.wait()
+            child.terminate()
+            child.join()
+            return child.exitcode
+
+        run(server)
+        """,
+    )
+    with Stdio(command) as server:
+        assert text_of(server.ask(call("fork"))) == str(-signal.SIGTERM)
+
+
 @pytest.mark.req("S-STDIO-04")
 def test_the_trace_of_an_exception_goes_to_stderr_only():
     with Stdio(TOOLS) as server:
