@@ -57,9 +57,9 @@ class Child:
         self.outbox.put(None)
         waiting = self.threads[0]
         waiting.join(POLITE)
-        for number in (signal.SIGTERM, signal.SIGKILL):
+        for name in ("SIGTERM", "SIGKILL"):
             if waiting.is_alive():
-                self._signal(number)
+                self._signal(name)
                 waiting.join(FIRM)
         for thread in self.threads:
             thread.join(FIRM)
@@ -72,13 +72,17 @@ class Child:
         end = "closed its output" if code is None else f"ended with exit code {code}"
         return "\n  ".join([f"the server {self.command} {end}", *self.last_words])
 
-    def _signal(self, number: int) -> None:
+    def _signal(self, name: str) -> None:
+        """End the child and all that it started; Windows knows no groups and one way only."""
         with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.process.pid, number)
+            if hasattr(os, "killpg"):
+                os.killpg(self.process.pid, getattr(signal, name))
+            else:
+                self.process.kill()
 
     def _wait(self) -> None:
         self.process.wait()
-        self._signal(signal.SIGKILL)  # what it started and left behind holds our pipes
+        self._signal("SIGKILL")  # what it started and left behind holds our pipes
 
     def _drain(self) -> None:
         with self.process.stderr as pipe:

@@ -25,7 +25,7 @@ FIGURES = {
     "connection": 85,
     "client": 175,
     "stdio": 100,
-    "child": 90,
+    "child": 95,
     "cli": 80,
     "demo": 25,
     "dialects": 85,
