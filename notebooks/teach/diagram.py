@@ -15,6 +15,10 @@ from typing import Any, NamedTuple
 Message = dict[str, Any]
 
 
+class Words(str):
+    """What no wire carries: what a model or a person says."""
+
+
 class Event(NamedTuple):
     """One arrow, or with `sender` empty one note across the picture."""
 
@@ -44,6 +48,10 @@ class Recording:
     def send(self, sender: str, receiver: str, what: Message | str) -> None:
         """Record one message: a dict, a line of JSON, or any other line."""
         self.events.append(Event(sender, receiver, parsed(what)))
+
+    def say(self, sender: str, receiver: str, words: str) -> None:
+        """Record what is said off the wire: between a model and its host, for example."""
+        self.events.append(Event(sender, receiver, Words(words)))
 
     def note(self, text: str) -> None:
         """Write across the picture what no message says: `the server is gone`."""
@@ -99,6 +107,8 @@ def parsed(what: Message | str) -> Message | str:
 
 def describe(message: Message | str) -> tuple[str, str, str]:
     """The kind, the title and the detail of one message."""
+    if isinstance(message, Words):
+        return "words", "", message
     if isinstance(message, str):
         return "garbage", "no message", message if message.isprintable() else shown(message)
     number = f" #{message['id']}" if "id" in message else ""
@@ -134,8 +144,9 @@ def answered(result: Any) -> str:
     if not result:
         return "{}"
     for block in result.get("content") or ():
-        if isinstance(block, dict) and "text" in block:
-            return shown(block["text"])
+        if isinstance(block, dict) and isinstance(block.get("text"), str):
+            first, _, rest = block["text"].rpartition("\n")
+            return f"… {rest}" if first else shown(rest)  # the last line says what was wrong
     for key, items in result.items():
         if isinstance(items, list) and items and all(isinstance(one, dict) for one in items):
             return f"{key}: {', '.join(str(one.get('name', '…')) for one in items)}"
@@ -159,13 +170,21 @@ def cut(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
+def split(text: str, width: int) -> tuple[str, str]:
+    """A text as two lines, the first of them as long as it may be."""
+    words = " ".join(text.split())
+    first = words if len(words) <= width else words[: width + 1].rpartition(" ")[0]
+    return (first, words[len(first) :].strip()) if first else ("", words)
+
+
 def in_words(event: Event) -> str:
     """One line of the diagram as plain text."""
     if not event.sender:
         return f"  ({event.what})"
     kind, title, detail = describe(event.what)
     arrow = "==>" if kind in ("result", "error") else "-->"
-    return f"{event.sender} {arrow} {event.receiver}  {title}  {cut(detail, 60)}".rstrip()
+    said = "  ".join(filter(None, (title, cut(detail, 60))))
+    return f"{event.sender} {arrow} {event.receiver}  {said}"
 
 
 # ## The picture
@@ -180,6 +199,7 @@ COLOURS = {
     "result": "var(--seq-result,#00796b)",
     "error": "var(--seq-error,#c62828)",
     "garbage": "var(--seq-error,#c62828)",
+    "words": INK,
 }
 FONT = "ui-monospace,Menlo,Consolas,DejaVu Sans Mono,monospace"
 GAP, MARGIN, TOP, ROW, NOTE_ROW = 316, 52, 16, 52, 36
@@ -187,7 +207,7 @@ GAP, MARGIN, TOP, ROW, NOTE_ROW = 316, 52, 16, 52, 36
 
 def draw(lanes: list[str], events: list[Event]) -> str:
     """An SVG picture of all events, downwards in time."""
-    gap = GAP if len(lanes) == 2 else 230
+    gap = {2: GAP, 3: 260}.get(len(lanes), 230)
     places = {lane: MARGIN + gap * number for number, lane in enumerate(lanes)}
     width = 2 * MARGIN + gap * (len(lanes) - 1)
     parts, y = [], TOP if events and events[0].sender else TOP + 16
@@ -230,17 +250,20 @@ def arrow(event: Event, places: dict[str, int], y: int) -> str:
     kind, title, detail = describe(event.what)
     colour, middle = COLOURS[kind], (start + end) / 2
     back = -9 if end > start else 9
-    dashes = ' stroke-dasharray="6 4"' if kind in ("result", "error") else ""
     room = abs(end - start)
+    small, look = (room - 16) // 6, 'font-weight="bold"'
+    if kind == "words":  # as many of them above the arrow as fit, and the rest below
+        (title, detail), look = split(detail, small), 'font-size="10"'
+    dashes = ' stroke-dasharray="6 4"' if kind in ("result", "error") else ""
     return (
         f"<g><title>{plain(shown(event.what))}</title>"
-        f'<text x="{middle:g}" y="{y - 6}" text-anchor="middle" font-weight="bold" '
-        f'style="fill:{colour}">{plain(cut(title, room // 8))}</text>'
+        f'<text x="{middle:g}" y="{y - 6}" text-anchor="middle" {look} '
+        f'style="fill:{colour}">{plain(cut(title, small))}</text>'
         f'<line x1="{start}" y1="{y}" x2="{end + back}" y2="{y}" stroke-width="2"{dashes} '
         f'style="stroke:{colour}"/>'
         f'<path d="M{end},{y} l{back},-5 v10 z" style="fill:{colour}"/>'
         f'<text x="{middle:g}" y="{y + 14}" text-anchor="middle" font-size="10" '
-        f'style="fill:{INK}">{plain(cut(detail, (room - 16) // 6))}</text></g>'
+        f'style="fill:{INK}">{plain(cut(detail, small))}</text></g>'
     )
 
 

@@ -95,7 +95,7 @@ class Exercise:
     def _help(self, wrong: list[int], got: list[Any], expected: list[Any]) -> str:
         first, right = wrong[0], len(got) - len(wrong)
         arguments, why = self.cases[first]
-        others = f" (there are {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+        others = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
         lines = [
             f"✗ {self.name}: {right} of {len(got)} are right. The first that is not{others}:",
             "",
