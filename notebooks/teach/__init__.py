@@ -7,6 +7,7 @@
     Table, progress,       things to look at                                    display.py
     breaks
     need, save, python     helpers on the PATH, servers as files                setup.py
+    until                  wait for another thread                              setup.py
 
 The exercises of a notebook are in a module of its number, `n01.py` and so on. How to write a
 notebook: README.md.
@@ -22,7 +23,7 @@ from .diagram import Recording
 from .display import Progress, Table, breaks, progress
 from .exercise import Exercise, Mistake, Report
 from .lines import HANDSHAKE, call, line
-from .setup import ROOT, Missing, folder, need, python, quiet, ready, save
+from .setup import ROOT, Missing, folder, need, python, quiet, ready, save, until
 
 __all__ = [
     "HANDSHAKE",
@@ -46,4 +47,5 @@ __all__ = [
     "quiet",
     "ready",
     "save",
+    "until",
 ]

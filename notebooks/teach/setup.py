@@ -8,7 +8,8 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -95,3 +96,12 @@ def quiet() -> Iterator[None]:
             yield
     finally:
         sys.excepthook = hook
+
+
+def until(condition: Callable[[], object], seconds: float = 10.0) -> None:
+    """Wait for what another thread or process will do; `TimeoutError` if it does not."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError("waited in vain")
+        time.sleep(0.005)
