@@ -26,6 +26,7 @@ from .context import Context, Peer
 from .envelope import is_request, unexpected, write
 from .protocol import Message, ProtocolError, loads
 from .server import Server
+from .stdio import Log
 
 Headers = dict[str, str]
 
@@ -101,7 +102,7 @@ class App:
     allowed_origins: Collection[str] = LOCAL
     token: str | None = None
     max_body: int = 4 * 1024 * 1024
-    log: Callable[[str, str], None] = lambda direction, text: None
+    log: Log | None = None
     crew: Crew = field(default_factory=Crew, init=False)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -251,7 +252,8 @@ class Post(Peer):
     def answer(self, body: bytes) -> None:
         """Serve the body, whatever it is."""
         ident, text = None, body.decode(errors="surrogateescape")
-        self.app.log("received", text)
+        if self.app.log:
+            self.app.log("received", text)
         try:
             message = loads(text)
             ident = message.get("id") if isinstance(message, dict) else None
@@ -317,7 +319,7 @@ class Post(Peer):
 
     def put(self, line: str, status: int = 0) -> None:
         """Hand a line over to the loop."""
-        if line:
+        if line and self.app.log:
             self.app.log("sent", line)
         self.box.append(line)
         self.status = self.status or status
@@ -354,18 +356,20 @@ def serve(
             self.force_exit, self.should_exit = self.should_exit, True
             close(server)
 
-    async def hang_up() -> None:
-        """Close connections that wait for the same request as the last time."""
-        for one in list(runner.server_state.connections):
-            waits = not one.cycle or one.cycle.more_body or one.cycle.response_complete
-            if waits and getattr(one, "last_cycle", one) is one.cycle:
-                one.transport.close()
-            one.last_cycle = one.cycle
-
     token = Path(token_file).read_text().strip() if token_file else os.environ.get("MINIMCP_TOKEN")
     served = App(server, **{"token": token, **options})
-    how: dict[str, Any] = {"log_level": "warning", "lifespan": "off", "ws": "none"}
-    how |= {"timeout_notify": READ_TIMEOUT, "timeout_graceful_shutdown": GRACE}
-    runner: Any = Runner(uvicorn.Config(served, host, port, callback_notify=hang_up, **how))
+    how: dict[str, Any] = {"timeout_notify": READ_TIMEOUT, "timeout_graceful_shutdown": GRACE}
+    how |= {"lifespan": "off", "ws": "none", "log_level": "warning", "access_log": False}
+    how |= {"proxy_headers": False, "callback_notify": lambda: hang_up(runner.server_state)}
+    runner: Any = Runner(uvicorn.Config(served, host, port, **how))
     print(f"MCP server at http://{host}:{port}{served.path}; Ctrl+C to stop", file=sys.stderr)
     runner.run()
+
+
+async def hang_up(state: Any) -> None:
+    """Close connections that wait for the same request as the last time."""
+    for one in list(state.connections):
+        waits = not one.cycle or one.cycle.more_body or one.cycle.response_complete
+        if waits and getattr(one, "last_cycle", one) is one.cycle:
+            one.transport.close()
+        one.last_cycle = one.cycle
