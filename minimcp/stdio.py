@@ -7,7 +7,6 @@ https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/stdio
 """
 
 import os
-import signal
 import sys
 import threading
 import time
@@ -138,15 +137,14 @@ class Loop:
 def serve(server: Server, log: Log | None = None, grace: float = GRACE) -> None:
     """Serve one client on stdin and stdout until it closes them, SIGINT or SIGTERM.
 
-    Returns at the end of input, after at most `grace` seconds; a signal ends the process with
-    130 or 143. `log(direction, line)` sees every message.
+    Returns at the end of input, after at most `grace` seconds; SIGINT ends the process quietly
+    with 130, SIGTERM at once. `log(direction, line)` sees every message.
     """
     try:
-        signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
         if sys.stdin and sys.stdin.isatty():
             print(HELLO, file=sys.stderr)
         loop = Loop(server, Wire(log))
         loop.watch()
         loop.drain(grace)
     except KeyboardInterrupt:
-        sys.exit(128 + signal.SIGINT)
+        sys.exit(130)
