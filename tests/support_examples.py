@@ -4,6 +4,8 @@
 - `command("git", "--repo", path)` is how a host would start it.
 - `reached(command, transport)` yields a target for a client: the command itself, or the URL of
   a process that serves HTTP on a free port.
+- `stand_in()` yields a service on a free port; `http(body)` is an answer it can give, and `GOOD`
+  the body of a good forecast.
 - `official(asked, calls, target)` lets the official SDK's client list and call tools.
 """
 
@@ -12,6 +14,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from contextlib import contextmanager, suppress
 from importlib import util
 from pathlib import Path
@@ -92,3 +95,72 @@ def peer(script, *arguments):
 def result(text, structured=None, is_error=False):
     """One call as `official` reports it."""
     return {"text": text, "structured": structured, "is_error": is_error}
+
+
+# A service that can be told to misbehave
+
+GOOD = {
+    "latitude": 52.52,
+    "daily_units": {"temperature_2m_max": "°C"},
+    "daily": {
+        "time": ["2026-11-30", "2026-12-01", "2026-12-02"],
+        "temperature_2m_max": [4.5, 6, -0.1],
+        "temperature_2m_min": [-1.0, 0.5, -7.25],
+        "precipitation_sum": [0.0, 12.3, 0],
+        "sunrise": ["2026-11-30T07:52", "2026-12-01T07:53", "2026-12-02T07:55"],
+    },
+}
+
+
+def http(body, status="200 OK", *headers):
+    body = body if isinstance(body, bytes) else json.dumps(body).encode()
+    lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers, "", ""]
+    return "\r\n".join(lines).encode() + body
+
+
+class StandIn:
+    """A service on a free port. `answer` is bytes to send, or a function of the connection."""
+
+    def __init__(self, listener):
+        self.listener, self.answer, self.requests = listener, b"", []
+        self.url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1/forecast"
+        self.done = threading.Event()
+        self.threads = [threading.Thread(target=self.serve)]
+        self.threads[0].start()
+
+    def serve(self):
+        while not self.done.is_set():
+            with suppress(OSError):
+                connection, _ = self.listener.accept()
+                thread = threading.Thread(target=self.reply, args=(connection,))
+                self.threads.append(thread)
+                thread.start()
+
+    def reply(self, connection):
+        with connection, suppress(OSError):
+            data = b""
+            while b"\r\n\r\n" not in data:
+                data += connection.recv(65536) or b"\r\n\r\n"
+            if len(data) > 4:
+                self.requests.append(data.decode("latin-1"))
+            if callable(self.answer):
+                self.answer(connection, self.done)
+            else:
+                connection.sendall(self.answer)
+
+    def close(self):
+        self.done.set()
+        with suppress(OSError):
+            self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        for thread in self.threads:
+            thread.join(20)
+
+
+@contextmanager
+def stand_in():
+    service = StandIn(socket.create_server(("127.0.0.1", 0)))
+    try:
+        yield service
+    finally:
+        service.close()

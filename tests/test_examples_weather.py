@@ -1,38 +1,21 @@
-"""examples/weather.py: an upstream that fails, lies, hangs or talks too much.
-
-The stand-in is a socket that answers every connection with the bytes it was told to, or with what
-a function does to the connection.
-"""
+"""examples/weather.py: an upstream that fails, lies, hangs or talks too much."""
 
 import gzip
 import json
 import os
-import socket
 import subprocess
 import sys
 import threading
 import time
-from contextlib import contextmanager, suppress
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
-from support_examples import ERAS, command, load, official, reached, result
+from support_examples import ERAS, GOOD, command, http, load, official, reached, result, stand_in
 
 from minimcp import Client
 
 KEY = "k3y-that-nobody-may-see"
 PLACE = {"latitude": 52.52, "longitude": 13.41}
-GOOD = {
-    "latitude": 52.52,
-    "daily_units": {"temperature_2m_max": "°C"},
-    "daily": {
-        "time": ["2026-11-30", "2026-12-01", "2026-12-02"],
-        "temperature_2m_max": [4.5, 6, -0.1],
-        "temperature_2m_min": [-1.0, 0.5, -7.25],
-        "precipitation_sum": [0.0, 12.3, 0],
-        "sunrise": ["2026-11-30T07:52", "2026-12-01T07:53", "2026-12-02T07:55"],
-    },
-}
 DAYS = [
     {"date": "2026-11-30", "high": 4.5, "low": -1.0, "rain": 0.0},
     {"date": "2026-12-01", "high": 6, "low": 0.5, "rain": 12.3},
@@ -41,54 +24,6 @@ DAYS = [
 LATER = "try once more in a minute, and do not make up a forecast"
 OPERATOR = "trying again will not help; tell the user that this server needs its operator"
 NONSENSE = f"the weather service answered nonsense; {LATER}"
-
-
-class StandIn:
-    """A service on a free port. `answer` is bytes to send, or a function of the connection."""
-
-    def __init__(self, listener):
-        self.listener, self.answer, self.requests = listener, b"", []
-        self.url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1/forecast"
-        self.done = threading.Event()
-        self.threads = [threading.Thread(target=self.serve)]
-        self.threads[0].start()
-
-    def serve(self):
-        while not self.done.is_set():
-            with suppress(OSError):
-                connection, _ = self.listener.accept()
-                thread = threading.Thread(target=self.reply, args=(connection,))
-                self.threads.append(thread)
-                thread.start()
-
-    def reply(self, connection):
-        with connection, suppress(OSError):
-            data = b""
-            while b"\r\n\r\n" not in data:
-                data += connection.recv(65536) or b"\r\n\r\n"
-            if len(data) > 4:
-                self.requests.append(data.decode("latin-1"))
-            if callable(self.answer):
-                self.answer(connection, self.done)
-            else:
-                connection.sendall(self.answer)
-
-    def close(self):
-        self.done.set()
-        with suppress(OSError):
-            self.listener.shutdown(socket.SHUT_RDWR)
-        self.listener.close()
-        for thread in self.threads:
-            thread.join(20)
-
-
-@contextmanager
-def stand_in():
-    service = StandIn(socket.create_server(("127.0.0.1", 0)))
-    try:
-        yield service
-    finally:
-        service.close()
 
 
 @pytest.fixture
@@ -111,12 +46,6 @@ def ask(service, monkeypatch):
 @pytest.fixture
 def impatient(monkeypatch, ask):
     monkeypatch.setattr(sys.modules["example_weather"], "TIMEOUT", 0.5)
-
-
-def http(body, status="200 OK", *headers):
-    body = body if isinstance(body, bytes) else json.dumps(body).encode()
-    lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers, "", ""]
-    return "\r\n".join(lines).encode() + body
 
 
 def refused(result):
