@@ -21,6 +21,13 @@ from .server import Server
 MAX_PAGES, MAX_ROUNDS = 1000, 10
 
 
+# ## What a call goes through
+#
+# `call_tool` makes the params, `request` answers what the server asks on the way, `ask` adds what
+# the era demands and waits for the one reply. A reply with an error is raised, a tool that failed
+# is returned: the first is for the programmer, the second for the model.
+
+
 class ToolResult(NamedTuple):
     """What a tool answered: its text, the structured value if any, all blocks, and if it failed."""
 
@@ -96,7 +103,7 @@ class Client:
 
         return HTTPWire(self.target, self)
 
-    # ## Asking
+    # Asking
 
     def request(
         self, method: str, params: Params | None = None, timeout: float | None = None
@@ -154,7 +161,7 @@ class Client:
         """Send a notification; nothing comes back."""
         self.connection.send({"jsonrpc": "2.0", "method": method, "params": params or {}})
 
-    # ## Tools
+    # Tools
 
     def list_tools(self) -> list[Params]:
         """All tools of all pages, untouched; kept for as long as the server allows (`ttlMs`)."""
@@ -196,7 +203,7 @@ class Client:
                 raise ValueError(explain(wrong, "structuredContent"))
             return ToolResult(text, found.get("structuredContent"), blocks, failed)
 
-    # ## Being told, and being asked
+    # Being told, and being asked
 
     def _hear(self, message: Message) -> None:
         if message["method"] == "notifications/tools/list_changed":
@@ -219,7 +226,7 @@ class Client:
             retry["inputResponses"] = {key: self._answer(one) for key, one in questions.items()}
         return retry
 
-    # ## The end
+    # The end
 
     def close(self) -> None:
         """End the connection, and the server if it is a child process. Always returns."""

@@ -18,6 +18,13 @@ from .envelope import unexpected
 from .protocol import JSON, Message, ProtocolError, is_id, loads
 
 
+# ## Whose reply is this?
+#
+# Replies come in any order, from a thread of the wire, and some never come. So each request
+# leaves a mailbox under its id, and who sent it waits there. Whatever else the other end says is
+# a notification, a request of its own, or no message at all, and none of these stops us.
+
+
 class Connection:
     """Matches replies to requests.
 
@@ -38,7 +45,7 @@ class Connection:
         self.answers = self.complained = False
         wire.open(self.receive)
 
-    # ## Asking
+    # Asking
 
     def send(self, message: Message, timeout: float | None = None) -> None:
         """Send a message; nothing is waited for."""
@@ -66,7 +73,7 @@ class Connection:
             raise ConnectionError(self.lost)
         return reply
 
-    # ## Listening (on a thread of the wire)
+    # Listening (on a thread of the wire)
 
     def receive(self, line: str | None) -> None:
         """Take one line from the wire, or `None` when no more will come."""

@@ -19,6 +19,16 @@ from .tools import Tool, call_tool, list_tools
 
 Handler = Callable[[Params, Context], Any]  # returns the members of the result
 
+# ## What happens to a line
+#
+# It is read as JSON, recognised as a request, and put in flight. Its era is settled, the handler
+# of its method is called, and the result is dressed for the era. Every one of these steps may
+# refuse it, and all refusals meet in two `except` clauses of `handle`; the last step takes the
+# request out of flight. So each request gets one reply, and one that was cancelled gets none.
+#
+# The server's own methods stand in the same table as those that you add with `@server.method`:
+# there is nothing that only the server can do.
+
 
 class Server:
     """Tools, and the two conversations (modern and legacy) in which they are offered.
@@ -51,7 +61,7 @@ class Server:
         self.listeners: dict[Context, Params] = {}  # what each of them wants to hear of
         self.peer = Peer()  # of a server with one lasting connection: stdio, a notebook, a test
 
-    # ## The seam
+    # The seam
 
     def handle_line(self, line: str, peer: Peer | None = None) -> str | None:
         """Answer one line with one line, or with `None` when there is nothing to say."""
@@ -98,7 +108,7 @@ class Server:
             result = result.as_result(context)
         return dress(result, context)
 
-    # ## Registering
+    # Registering
 
     def method(
         self, name: str, *, capability: str | None = None, era: Era | None = None
@@ -157,7 +167,7 @@ class Server:
         del self.tools[name]
         self.announce("tools")
 
-    # ## For handlers
+    # For handlers
 
     def page(self, names: list[str], params: Params) -> tuple[list[str], Params]:
         """One page of names, and `nextCursor` if there are more: the last name on the page."""

@@ -52,6 +52,10 @@ def call_tool(params: Params, context: Context) -> Any:
 
 
 # ## One tool
+#
+# All that can be known before the first call is settled when the tool is registered: what the
+# function takes and gives, whether the schemas are schemas, how to check against them. A call
+# only checks the arguments, calls the function, and gives its value the shape of a result.
 
 
 class Tool:
