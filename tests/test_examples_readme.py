@@ -8,6 +8,8 @@ from support_docs import blocks, problems, run_console
 from support_examples import EXAMPLES, GOOD, command, http, reached, stand_in
 from support_skips import need
 
+from minimcp import Client
+
 TEXT = (EXAMPLES / "README.md").read_text(encoding="utf-8")
 FILES = {path.name: path for path in EXAMPLES.glob("*.py")}
 HELPERS = {"bridge.py", "bounded.py"}  # parts of everything.py and folder.py
@@ -67,3 +69,16 @@ def test_the_lesson_in_the_table_is_the_one_in_the_header(name):
 def test_the_header_says_how_to_start_it(name):
     header = ast.get_docstring(ast.parse(FILES[name].read_text(encoding="utf-8")))
     assert re.search(rf"^ {{4}}python examples/{re.escape(name)}", header, re.M)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["movies"], ["git"], ["weather"], ["files", "--root", "."], ["folder", "examples/tools"]],
+    ids=lambda words: words[0],
+)
+def test_it_runs_from_a_clone_without_being_installed(words, monkeypatch):
+    """-S leaves out everything that was installed, and -I the variables that could help."""
+    monkeypatch.chdir(EXAMPLES.parent)
+    start = command(*words)
+    with Client([start[0], "-I", "-S", *start[1:]]) as client:
+        assert client.list_tools()
