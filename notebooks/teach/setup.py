@@ -33,6 +33,7 @@ def ready() -> str:
         sys.path.insert(0, str(ROOT))
     paths = [str(ROOT), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(paths))
+    os.environ.pop("PYTHONUNBUFFERED", None)  # notebook 5 shows what a buffer does
     magic()
     return "ready"
 
