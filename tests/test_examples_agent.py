@@ -210,9 +210,9 @@ def test_the_person_at_the_terminal_decides_and_nobody_there_means_no(
     typed, allowed, monkeypatch, capsys
 ):
     monkeypatch.setattr("sys.stdin", io.StringIO(typed))
-    assert load("agent").confirmed("shop", "sell", {"to": "\x1b[2J\u202e"}) is allowed
+    assert load("agent").confirmed("shop", "sell\x1b[2J", {"to": "\u202e"}) is allowed
     shown = capsys.readouterr().out
-    assert shown.startswith("shop: sell ")
+    assert shown.startswith("shop: sell\\x1b[2J {")
     assert shown.isprintable()
 
 

@@ -12,8 +12,8 @@ int main(int count, char **arguments)
     if (strcmp(name, "list") == 0) {
         puts("{\"name\": \"primes.factor\", \"description\": \"Factor a number into primes.\","
              " \"inputSchema\": {\"type\": \"object\", \"required\": [\"number\"],"
-             " \"properties\": {\"number\": {\"type\": \"integer\", \"minimum\": 2,"
-             " \"maximum\": 1000000000000}}, \"additionalProperties\": false},"
+             " \"properties\": {\"number\": {\"type\": \"integer\"}},"
+             " \"additionalProperties\": false},"
              " \"annotations\": {\"readOnlyHint\": true}, \"_meta\": {\"timeout\": 5}}");
         return 0;
     }
@@ -23,8 +23,14 @@ int main(int count, char **arguments)
         size_t length = fread(text, 1, sizeof text - 1, stdin);
         text[length] = 0;
         colon = strchr(text, ':');
-        unsigned long long number = colon ? (unsigned long long)strtod(colon + 1, NULL) : 0;
+        double given = colon ? strtod(colon + 1, NULL) : 0;
+        unsigned long long number;
         const char *comma = "";
+        if (!(given >= 2 && given <= 1e12)) {
+            fprintf(stderr, "number: expected 2 to 1,000,000,000,000\n");
+            return 1;
+        }
+        number = (unsigned long long)given;
         putchar('[');
         for (unsigned long long prime = 2; number > 1; prime++) {
             if (prime * prime > number)
