@@ -89,13 +89,17 @@ class Loop:
         self.peer = server.peer = Peer(wire.write)
         self.awake, self.ended = threading.Event(), False
         self.threads: list[Leader] = []
+        self.leader = Leader(self)
         self.appoint()
 
     def appoint(self) -> None:
-        """Let a new thread read on."""
-        self.leader = Leader(self)
+        """Let a new thread read on; if none can be had, the old one goes on when it can."""
+        before, self.leader = self.leader, Leader(self)
+        try:
+            self.leader.start()
+        except RuntimeError:
+            self.leader = before
         self.threads = [*filter(Leader.is_alive, self.threads), self.leader]
-        self.leader.start()
 
     def answer(self, line: str) -> None:
         """Serve one line, if the client is still there for the reply."""

@@ -3,9 +3,11 @@
 import contextlib
 import json
 import os
+import queue
 import signal
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -22,6 +24,9 @@ from support import (
     server_file,
     until,
 )
+
+from minimcp import Server
+from minimcp.stdio import Leader, Loop
 
 TOOLS = [sys.executable, str(Path(__file__).parent / "stubs" / "tools_server.py")]
 
@@ -577,3 +582,20 @@ def test_both_eras_are_served_on_one_process():
         new = server.ask(call("add", 2, a=2, b=40))
         assert (text_of(old), text_of(new)) == ("42", "42")
         assert ("resultType" in old["result"], "resultType" in new["result"]) == (False, True)
+
+
+def test_a_leader_that_cannot_be_replaced_leads_on(monkeypatch):
+    """A flood of slow calls takes the last thread; that must not be the end."""
+    lines = queue.SimpleQueue()
+    loop = Loop(Server("demo"), types.SimpleNamespace(read=lines.get, write=lines.put))
+    leader = loop.leader
+
+    def fail(thread):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(Leader, "start", fail)
+    loop.appoint()
+    assert loop.leader is leader
+    lines.put("")
+    leader.join(10)
+    assert loop.ended
