@@ -149,8 +149,16 @@ def answered(result: Any) -> str:
             return f"… {rest}" if first else shown(rest)  # the last line says what was wrong
     for key, items in result.items():
         if isinstance(items, list) and items and all(isinstance(one, dict) for one in items):
-            return f"{key}: {', '.join(str(one.get('name', '…')) for one in items)}"
+            return f"{key}: {', '.join(map(brief, items))}"
     return shown({key: value for key, value in result.items() if key != "_meta"})
+
+
+def brief(item: Message) -> str:
+    """One of a list, in a word: its name, or the text in it."""
+    content = item.get("content")
+    inner = content if isinstance(content, dict) else {}
+    found = item.get("name") or item.get("text") or inner.get("text") or item.get("uri") or "…"
+    return shown(found)[1:-1] if isinstance(found, str) else shown(found)
 
 
 def shown(value: Any) -> str:
