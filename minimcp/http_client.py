@@ -8,22 +8,21 @@ https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/stream
 
 import os
 import sys
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from http.client import HTTPException, HTTPResponse
 from threading import Event, Lock, Thread
+from time import monotonic
 from typing import Any
 
 from . import protocol
 from .http_exchange import Endpoint, events, left
 from .http_headers import annotated, argument, as_text, encode
-from .protocol import JSON, Message, ProtocolError, dumps, is_id, loads
+from .protocol import HEADER_MISMATCH, JSON, Message, ProtocolError, dumps, is_id, loads
 
-NOTE, LONG = 2.0, 1e6  # seconds for what has no answer, and to listen for what nobody asked
+NOTE, LONG = 2.0, 1e6  # seconds for a farewell, and to listen for what nobody asked
 FIXED = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
-CHANGED = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
 
 
 class HTTPWire:
@@ -38,7 +37,7 @@ class HTTPWire:
         self.fixed = {**FIXED, "Authorization": f"Bearer {token}"} if token else FIXED
         self.session: str | None = None
         self.marks: dict[Any, Any] = {}  # what a tool wants to see in headers
-        self.renewing, self.closed = Lock(), Event()
+        self.renewing, self.overhears = Lock(), Event()
 
     def open(self, receive: Callable[[str | None], None]) -> None:
         """Remember who receives; connections are made when there is something to say."""
@@ -48,28 +47,29 @@ class HTTPWire:
     #
     # A request waits here for its answer. What has no answer never fails: a line on stderr must
     # do. And in the modern era a cancellation is no message: who does not want to wait any
-    # longer hangs up, and when the time was over we did.
+    # longer hangs up, and when the time was over we did. In the legacy era it is one, but nobody
+    # waits long to say that he does not want to wait.
 
     def send(self, message: Message, timeout: float | None) -> None:
         """Post a message; if it is a request, wait for its answer, at most `timeout` seconds.
 
         Raises `TimeoutError`, `ConnectionError`, or `ProtocolError` if a server cannot be probed.
         """
-        if message.get("method") == "notifications/cancelled" and self.client.era == "modern":
+        cancels = message.get("method") == "notifications/cancelled"
+        if cancels and self.client.era == "modern":
             return
+        seconds = NOTE if cancels else self.client.timeout if timeout is None else timeout
         try:
-            seconds = NOTE if timeout is None else timeout
-            reply = self._converse(message, time.monotonic() + seconds)
+            reply = self._converse(message, monotonic() + seconds)
             if is_request(message):
                 self.receive(dumps(reply))
         except (OSError, HTTPException) as error:
-            text = f"no answer from {self.url}: {type(error).__name__}: {error}"
+            late, kind = isinstance(error, TimeoutError), type(error).__name__
+            why = f"no answer in {seconds:g} s" if late else f"{self.url}: {kind}: {error}"
             if not is_request(message):
-                print(f"minimcp: {message.get('method', 'an answer')}: {text}", file=sys.stderr)
-            elif isinstance(error, TimeoutError):
-                raise TimeoutError(f"no answer in {seconds:g} s") from None
-            else:
-                raise ConnectionError(text) from None
+                print(f"minimcp: {message.get('method', 'an answer')}: {why}", file=sys.stderr)
+            elif not self._is_answered(message):
+                raise (TimeoutError if late else ConnectionError)(why) from None
 
     # ## Two reasons to ask again
     #
@@ -89,9 +89,8 @@ class HTTPWire:
                     self._ask(self.greeting, deadline)
                     self._ask(INITIALIZED, deadline)
             reply = self._ask(message, deadline)
-        code = reply.get("error", {}).get("code")
-        if code == protocol.HEADER_MISMATCH and method == "tools/call":
-            self.receive(dumps(CHANGED))
+        if method == "tools/call" and reply.get("error", {}).get("code") == HEADER_MISMATCH:
+            self.client.fresh_until = 0.0
             self.client.list_tools()
             reply = self._ask(message, deadline)
         if method == "tools/list" and self.client.era == "modern":
@@ -103,26 +102,34 @@ class HTTPWire:
     # It is the reply, or it comes at the end of an event stream. Whatever else a stream says goes
     # to the client. A legacy stream may break off in the middle, on purpose or not; if its events
     # were numbered, a GET that names the last one carries on. And a GET that names none hears what
-    # such a server says unasked, if we have an ear for it and the server has a stream.
+    # such a server says unasked, if we have an ear for it and the server has a stream. Nothing
+    # else is asked before that stream is open: what is said into no ear is lost.
+    #
+    # No server should answer on another stream than the one that was opened for the question. If
+    # one does, who waits on the right one is told by hanging up.
 
     def _ask(self, message: Message, deadline: float, verb: str = "POST") -> Message:
         headers, seen = self._headers(message), dict[str, str]()
         body = dumps(message).encode() if message else None
         while True:
-            with self.endpoint.exchange(verb, headers, body, deadline) as response:
+            with self.endpoint.exchange(verb, headers, body, deadline, message) as response:
                 if verb == "POST":
                     self._follow_session(message, response)
+                elif not message:
+                    self.overhears.set()
                 for event in events(response):
                     seen.update(event)
-                    if reply := answer(event.get("data", ""), message.get("id")):
+                    if message and (reply := answer(event["data"], message.get("id"))):
                         return reply
-                    if event.get("data", "").startswith("{"):
+                    if event["data"].startswith("{") and response.status == 200:
                         self.receive(event["data"])
+                        self.endpoint.hang_up(self._is_answered)
             if message and not is_request(message) and response.status < 300:
                 return {}
-            final = response.status != 200 or "id" not in seen or self.client.era == "modern"
-            if final or self.closed.wait(min(pause(seen), left(deadline))):
+            over = self.client.era == "modern" or self._is_answered(message)
+            if over or response.status != 200 or "id" not in seen:
                 raise refusal(message, response, seen.get("data", ""))
+            self.endpoint.closed.wait(min(float(seen.get("retry", 1000)) / 1000, left(deadline)))
             verb, headers, body = "GET", {**headers, "Last-Event-ID": seen["id"]}, None
 
     def _follow_session(self, message: Message, response: HTTPResponse) -> None:
@@ -132,12 +139,20 @@ class HTTPWire:
         elif self.session and response.status == 404:
             raise SessionOver
         elif method == "notifications/initialized" and hears:
+            self.overhears.clear()
             Thread(target=self._overhear, daemon=True).start()
+            self.overhears.wait(self.client.probe_timeout)
 
     def _overhear(self) -> None:
         """Hear what a legacy server says unasked, if it has a stream for that."""
         with suppress(OSError, HTTPException):
-            self._ask({}, time.monotonic() + LONG, "GET")
+            self._ask({}, monotonic() + LONG, "GET")
+        self.overhears.set()
+
+    def _is_answered(self, message: Message) -> bool:
+        """Whether the answer came on another stream; before the handshake there is no other."""
+        told = message.get("method") != "initialize" and is_request(message)
+        return told and message["id"] not in self.client.connection.waiting
 
     # ## Headers
     #
@@ -152,7 +167,7 @@ class HTTPWire:
             headers |= {"Mcp-Session-Id": self.session} if self.session else {}
         if self.client.era == "modern":
             headers["Mcp-Method"] = method
-            paths = self.marks.get((method, params.get("name")), {})
+            paths = self.marks.get(params.get("name"), {}) if method == "tools/call" else {}
             for header, path in {"Mcp-Name": [protocol.NAMED.get(method)], **paths}.items():
                 if (text := as_text(argument(params, path))) is not None:
                     headers[header] = encode(text)
@@ -163,9 +178,8 @@ class HTTPWire:
         with suppress(LookupError, TypeError, AttributeError):  # no tools; the client will say so
             for tool in list(result["tools"]):
                 try:
-                    marks = annotated(tool["inputSchema"]).items()
-                    paths = {header: ("arguments", *path) for header, path in marks}
-                    self.marks["tools/call", tool["name"]] = paths
+                    marks = annotated(tool["inputSchema"])
+                    self.marks[tool["name"]] = {key: ("arguments", *marks[key]) for key in marks}
                 except ValueError as error:
                     result["tools"].remove(tool)
                     print(f"minimcp: left out {tool['name']!r}: {error}", file=sys.stderr)
@@ -174,12 +188,9 @@ class HTTPWire:
 
     def close(self) -> None:
         """End the session, and hang up on everything that is still going on."""
-        self.closed.set()
         with suppress(Exception):  # whatever it is, it is over
             if self.session:
-                deadline = time.monotonic() + NOTE
-                with self.endpoint.exchange("DELETE", self._headers({}), None, deadline):
-                    pass
+                self._ask({}, monotonic() + NOTE, "DELETE")
         self.endpoint.close()
 
     def obituary(self) -> str:
@@ -213,18 +224,9 @@ def answer(text: str, ident: JSON) -> Message | None:
 
 def refusal(message: Message, response: HTTPResponse, text: str) -> Exception:
     """Why there is no answer. To the probe, the first question of all, even that is one."""
-    where = response.headers.get("Location")
+    where, status = response.headers.get("Location"), response.status
     told = f"to {where}, which is not followed" if where else f"and no answer: {text[:200]!r}"
-    said = f"HTTP {response.status} {response.reason}, {told}"
-    if message.get("method") == "server/discover" and response.status in PROBED:
-        return ProtocolError(protocol.METHOD_NOT_FOUND, said)
+    said = f"HTTP {status} {response.reason}, {told}"
+    if status >= 400 and status not in (401, 403) and message.get("method") == "server/discover":
+        return ProtocolError(protocol.METHOD_NOT_FOUND, said)  # it is not a modern server
     return ConnectionError(said)
-
-
-PROBED = {*range(400, 600)} - {401, 403}  # what may tell that a server is not modern
-
-
-def pause(seen: dict[str, str]) -> float:
-    """How many seconds a server wants us to wait before we carry on with its stream."""
-    wish = seen.get("retry", "")
-    return int(wish) / 1000 if wish.isdecimal() and len(wish) < 10 else 1.0

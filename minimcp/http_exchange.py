@@ -8,13 +8,14 @@ https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-inte
 
 import ssl
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from io import BufferedReader, RawIOBase
 from select import POLLIN, poll
 from socket import SHUT_RDWR, socket
+from threading import Event
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -34,27 +35,29 @@ class Endpoint:
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ConnectionError(f"{url!r} is no address; one begins with http:// or https://")
         self.target = (parts.path or "/") + (parts.query and f"?{parts.query}")
-        self.dial = partial(HTTPConnection, parts.hostname, parts.port)
+        self.dial: Any = partial(HTTPConnection, parts.hostname, parts.port)
         if parts.scheme == "https":  # trusts whom the system trusts, and SSL_CERT_FILE
             trust = ssl.create_default_context()
             self.dial = partial(HTTPSConnection, parts.hostname, parts.port, context=trust)
-        self.spare: list[HTTPConnection] = []
-        self.busy: set[socket] = set()
-        self.closed = False
+        self.spare: list[Any] = []
+        self.busy: dict[socket, Any] = {}
+        self.closed = Event()
 
     @contextmanager
     def exchange(
-        self, verb: str, headers: dict[str, str], body: bytes | None, deadline: float
+        self, verb: str, headers: dict[str, str], body: bytes | None, deadline: float, why: Any
     ) -> Iterator[HTTPResponse]:
         """Send a request; what is left of the reply at the end of the `with` block is lost.
+
+        `why` tells this exchange from others, for `hang_up`.
 
         Raises `TimeoutError` when the deadline has passed, or another `OSError` or
         `HTTPException` when something is wrong at the other end.
         """
         connection, kept = self._connection(left(deadline)), False
-        self.busy.add(sock := connection.sock)
+        self.busy[sock := connection.sock] = why
         try:
-            if self.closed:
+            if self.closed.is_set():
                 raise ConnectionAbortedError("the connection was closed by us")
             connection.request(verb, self.target, body, headers)
             sock.settimeout(left(deadline))
@@ -62,12 +65,12 @@ class Endpoint:
                 yield response
                 kept = response.isclosed() and connection.sock is sock
         finally:
-            self.busy.discard(sock)
+            del self.busy[sock]
             (self.spare.append if kept else HTTPConnection.close)(connection)
-            if self.closed:  # meanwhile
+            if self.closed.is_set():  # meanwhile
                 self.close()
 
-    def _connection(self, seconds: float) -> HTTPConnection:
+    def _connection(self, seconds: float) -> Any:
         with suppress(IndexError):
             while connection := self.spare.pop():
                 connection.sock.settimeout(seconds)  # it still has the one of its last request
@@ -75,18 +78,23 @@ class Endpoint:
                     return connection
                 connection.close()
         connection = self.dial(timeout=seconds)
-        connection.response_class = Reply
+        connection.response_class = in_time
         connection.connect()
         return connection
 
     def close(self) -> None:
         """Hang up on what is still going on, and let go of every connection."""
-        self.closed = True
-        for sock in list(self.busy):
-            with suppress(OSError):
-                sock.shutdown(SHUT_RDWR)
+        self.closed.set()
+        self.hang_up(lambda why: True)
         while self.spare:
             self.spare.pop().close()
+
+    def hang_up(self, over: Callable[[Any], bool]) -> None:
+        """Break off every exchange whose reason is over: who reads there finds the end."""
+        for sock, why in list(self.busy.items()):
+            if over(why):
+                with suppress(OSError):
+                    sock.shutdown(SHUT_RDWR)
 
 
 def is_quiet(sock: socket) -> bool:
@@ -110,11 +118,9 @@ def left(deadline: float) -> float:
     return seconds
 
 
-class Reply(HTTPResponse):
+def in_time(sock: Any, *args: Any, **more: Any) -> HTTPResponse:
     """A reply that must be read in time."""
-
-    def __init__(self, sock: Any, *args: Any, **more: Any) -> None:
-        super().__init__(Patience(sock), *args, **more)  # type: ignore[arg-type]
+    return HTTPResponse(Patience(sock), *args, **more)  # type: ignore[arg-type]
 
 
 class Patience(RawIOBase):
@@ -153,22 +159,17 @@ def events(response: HTTPResponse) -> Iterator[dict[str, str]]:
             raise OSError(f"the body was cut off, or is larger than {LIMIT} bytes")
         yield {"data": body.decode(errors="replace")}
     event, size = dict[str, str](), 0
-    while line := next_line(response):
-        size += len(line)
-        if size >= LIMIT:
-            raise OSError(f"an event is larger than {LIMIT} bytes")
-        field, _, value = line.decode(errors="surrogateescape").rstrip("\r\n").partition(":")
-        value = value.removeprefix(" ")
-        if not line.strip():
-            yield event
-            event, size = {}, 0
-        elif field == "data":
-            event[field] = f"{event[field]}\n{value}" if field in event else value
-        elif value.isascii() and value.isprintable():
-            event[field] = value
-
-
-def next_line(response: HTTPResponse) -> bytes:
     with suppress(HTTPException, ConnectionError):
-        return response.readline(LIMIT)
-    return b""
+        while line := response.readline(LIMIT):
+            size += len(line)
+            if size >= LIMIT:
+                raise OSError(f"an event is larger than {LIMIT} bytes")
+            field, _, value = line.decode(errors="surrogateescape").rstrip("\r\n").partition(":")
+            value = value.removeprefix(" ")
+            if not line.strip():
+                yield {"data": "", **event}
+                event, size = {}, 0
+            elif field == "data":
+                event[field] = f"{event[field]}\n{value}" if field in event else value
+            elif value.isascii() and (value.isprintable() if field == "id" else value.isdecimal()):
+                event[field] = value

@@ -1,6 +1,7 @@
 """The HTTP wire of the client, against servers that are scripts: headers, replies, both eras."""
 
 import json
+import queue
 import shutil
 import socket
 import subprocess
@@ -783,6 +784,66 @@ def test_a_legacy_call_that_takes_too_long_is_cancelled_by_a_post():
         assert cancelled.headers["mcp-protocol-version"] == LEGACY
 
 
+def test_a_cancellation_is_not_waited_for_long(monkeypatch):
+    monkeypatch.setattr("minimcp.http_client.NOTE", 0.2)
+    silent = ("tools/call", "notifications/cancelled")
+
+    def script(request):
+        if request.method in silent:
+            return request.hung_up() and None
+        return legacy(request)
+
+    with Site(script) as site, Client(site.url, era="legacy", timeout=60) as client:
+        started = time.monotonic()
+        with pytest.raises(TimeoutError, match="tools/call slow"):
+            client.call_tool("slow", {}, timeout=0.2)
+        assert quickly(started)
+        assert site.methods()[-2:] == [*silent]
+
+
+def test_the_end_of_a_session_is_not_waited_for_long(monkeypatch):
+    monkeypatch.setattr("minimcp.http_client.NOTE", 0.2)
+
+    def script(request):
+        if request.verb == "DELETE":
+            return request.hung_up() and None
+        return legacy(request, session="s")
+
+    with Site(script) as site:
+        client = Client(site.url, era="legacy", timeout=60)
+        started = time.monotonic()
+        client.close()
+        assert quickly(started)
+        assert site.verbs()[-1] == "DELETE"
+
+
+def test_initialized_and_answers_have_the_time_of_a_call(monkeypatch, capfd):
+    """A server on a loaded machine takes its time for them too."""
+    monkeypatch.setattr("minimcp.http_client.NOTE", 0.05)
+    never, answered = threading.Event(), threading.Event()
+
+    def script(request):
+        if request.method == "tools/call":
+            return ask(request)
+        if request.method in ("notifications/initialized", None):
+            never.wait(0.4)
+        if request.method is None:
+            answered.set()
+            return http(202, content_type=None)
+        return legacy(request)
+
+    def ask(request):
+        yield STREAM
+        yield event({"jsonrpc": "2.0", "id": "q", "method": "ping"})
+        assert answered.wait(20)
+        yield event(said(request))
+
+    with Site(script) as site, Client(site.url, era="legacy") as client:
+        assert client.call_tool("any", {}).text == "called"
+        until(lambda: not client.connection.wire.endpoint.busy)
+    assert capfd.readouterr().err == ""
+
+
 @pytest.mark.req("C-CANC-14")
 def test_the_probe_is_never_cancelled_and_its_silence_means_legacy():
     def script(request):
@@ -1401,6 +1462,170 @@ def test_what_a_legacy_server_says_unasked_is_heard_and_answered():
         assert hung_up.wait(10)
     assert heard == ["notifications/tools/list_changed"]
     assert answers == [{"jsonrpc": "2.0", "id": "q", "result": {"action": "decline"}}]
+
+
+@pytest.mark.req("C-LHTTP-25", "C-LHTTP-26")
+def test_nothing_is_asked_before_the_stream_of_the_server_is_open():
+    """What a server asks while there is no stream is lost, and its tool waits for ever."""
+    called, answered, early = threading.Event(), threading.Event(), []
+    lines = queue.SimpleQueue()
+
+    def stream(request):
+        early.append(called.wait(0.5))
+        yield STREAM
+        yield lines.get(timeout=20)
+        assert request.hung_up()
+
+    def script(request):
+        if "result" in request.body:
+            answered.set()
+        if request.method == "tools/call":
+            called.set()
+            asked = {"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": {}}
+            lines.put(event(asked))
+            assert answered.wait(20)
+        return with_a_stream(stream)(request)
+
+    handlers = {"elicitation/create": lambda params: {"action": "decline"}}
+    with Site(script) as site, Client(site.url, era="legacy", on_input=handlers) as client:
+        assert client.call_tool("any", {}).text == "called"
+        assert early == [False]
+
+
+@pytest.mark.req("C-LHTTP-26")
+def test_a_stream_that_does_not_open_is_not_waited_for_long():
+    script = with_a_stream(lambda request: request.hung_up() and None)
+    options = {"era": "legacy", "on_notification": print, "probe_timeout": 0.3}
+    started = time.monotonic()
+    with Site(script) as site, Client(site.url, **options) as client:
+        assert client.call_tool("any", {}).text == "called"
+        assert site.verbs() == ["POST", "POST", "GET", "POST"]
+        assert quickly(started)
+
+
+@pytest.mark.req("C-LHTTP-26")
+@pytest.mark.parametrize("reply", [http(405), http(200, "<html>", "text/html"), None])
+def test_a_stream_that_is_refused_is_not_waited_for(reply):
+    options = {"era": "legacy", "on_notification": print, "probe_timeout": 60}
+    started = time.monotonic()
+    with Site(with_a_stream(lambda request: reply)) as site, Client(site.url, **options) as client:
+        assert client.call_tool("any", {}).text == "called"
+        assert quickly(started)
+
+
+@pytest.mark.req("C-LHTTP-26")
+def test_the_refusal_of_a_stream_is_no_answer_to_a_call():
+    """It has no id, and so it could be taken for the answer to the only call that waits."""
+    called, refused = threading.Event(), threading.Event()
+
+    def stream(request):
+        assert called.wait(20)
+        yield as_json({"jsonrpc": "2.0", "id": None, "error": {"code": -32000}}, 405)
+        refused.set()
+
+    def script(request):
+        if request.method == "tools/call":
+            called.set()
+            assert refused.wait(20)
+        return with_a_stream(stream)(request)
+
+    options = {"era": "legacy", "on_notification": print, "probe_timeout": 0.1}
+    with Site(script) as site, Client(site.url, **options) as client:
+        wire, seen = client.connection.wire, []
+        client.connection.trace = lambda sender, message: seen.append(message.get("id"))
+        called_id = 2
+        until(lambda: "GET" in site.verbs())
+        assert client.call_tool("any", {}).text == "called"
+        assert wire.overhears.wait(20)
+        assert seen == [called_id, called_id]
+
+
+NEWS = {"jsonrpc": "2.0", "method": "notifications/x"}
+BEGUN = {
+    "nothing": [],
+    "the head": [STREAM],
+    "a message": [STREAM, event(NEWS)],
+    "a number": [STREAM, event(NEWS, id="e-0", retry=10)],
+}
+
+
+@pytest.mark.req("C-LHTTP-26")
+@pytest.mark.parametrize("begun", BEGUN)
+def test_an_answer_on_another_stream_ends_the_wait_on_the_right_one(begun):
+    """Servers must not do that. The thread that had posted waited until its time was over."""
+    lines, heard, hung_up = queue.SimpleQueue(), threading.Event(), threading.Event()
+
+    def stream(request):
+        yield STREAM
+        yield lines.get(timeout=20)
+        assert request.hung_up()
+
+    def answer(request):
+        yield from BEGUN[begun]
+        assert heard.wait(20)
+        lines.put(event(said(request, "elsewhere")))
+        assert request.hung_up()
+        hung_up.set()
+
+    script = calling(answer, with_a_stream(stream))
+    hear = lambda method, params: heard.set()  # noqa: E731
+    with Site(script) as site, Client(site.url, era="legacy", on_notification=hear) as client:
+        if len(BEGUN[begun]) < 2:
+            heard.set()
+        started = time.monotonic()
+        assert client.call_tool("t", {}, timeout=60).text == "elsewhere"
+        assert hung_up.wait(10)
+        assert quickly(started)
+        assert client.request("x/next")["resultType"] == "complete"
+        assert site.verbs().count("GET") == 1
+        assert "notifications/cancelled" not in site.methods()
+
+
+def test_an_error_on_another_stream_is_an_answer_and_that_stream_goes_on():
+    lines = queue.SimpleQueue()
+
+    def stream(request):
+        yield STREAM
+        for _ in range(2):
+            yield lines.get(timeout=20)
+        assert request.hung_up()
+
+    def answer(request):
+        lines.put(event(error(request, -32603, f"no {request.params['name']}")))
+        return request.hung_up() and None
+
+    script = calling(answer, with_a_stream(stream))
+    with Site(script) as site, Client(site.url, era="legacy", on_notification=print) as client:
+        for name in "first", "second":
+            with pytest.raises(ProtocolError, match=f"no {name}"):
+                client.call_tool(name, {})
+
+
+def test_an_answer_on_another_stream_disturbs_no_other_call():
+    lines, released, found = queue.SimpleQueue(), threading.Event(), []
+
+    def stream(request):
+        yield STREAM
+        yield lines.get(timeout=20)
+        assert request.hung_up()
+
+    def answer(request):
+        if request.params["name"] == "slow":
+            assert released.wait(20)
+            return as_json(said(request, "slow"))
+        lines.put(event(said(request, "elsewhere")))
+        return request.hung_up() and None
+
+    script = calling(answer, with_a_stream(stream))
+    with Site(script) as site, Client(site.url, era="legacy", on_notification=print) as client:
+        work = lambda: found.append(client.call_tool("slow", {}).text)  # noqa: E731
+        slow = threading.Thread(target=work)
+        slow.start()
+        until(lambda: site.of("tools/call"))
+        assert client.call_tool("quick", {}).text == "elsewhere"
+        released.set()
+        slow.join(20)
+        assert found == ["slow"]
 
 
 def test_nothing_stays_open_that_ends_after_the_client():
