@@ -73,10 +73,14 @@ def judged(reply: Any) -> Any:
 
 def brief(message: Any, width: int) -> str:
     """A line or a reply as it is, if that fits; else in words, as in a diagram."""
+    if isinstance(message, dict) and "status" in message:  # of HTTP
+        rest = {key: one for key, one in message.items() if key != "status"}
+        return f"{message['status']}  {brief(rest, width - 5) if rest else ''}".rstrip()
     text = message if isinstance(message, str) else compact(message)
     text = text if text.isprintable() else ascii(text)[1:-1]
-    if len(text) > width and isinstance(parsed(message), dict):
-        _, title, detail = describe(parsed(message))
+    whole = parsed(message)
+    if len(text) > width and isinstance(whole, dict) and "jsonrpc" in whole:
+        _, title, detail = describe(whole)
         text = f"{title}  {detail}"
     return text if len(text) <= width else text[: width - 1] + "…"
 
