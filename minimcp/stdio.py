@@ -71,7 +71,7 @@ class Leader(threading.Thread):
 
     def run(self) -> None:
         loop = self.loop
-        while loop.leader is self and not loop.ended:
+        while loop.is_led_by(self):
             line = loop.wire.read()
             self.line = line
             loop.ended = loop.ended or not line
@@ -89,16 +89,22 @@ class Loop:
         self.peer = server.peer = Peer(wire.write)
         self.awake, self.ended = threading.Event(), False
         self.threads: list[Leader] = []
-        self.leader = Leader(self)
+        self.change, self.leader = threading.Lock(), Leader(self)
         self.appoint()
+
+    def is_led_by(self, thread: Leader) -> bool:
+        """Whether a thread is to read on."""
+        with self.change:
+            return self.leader is thread and not self.ended
 
     def appoint(self) -> None:
         """Let a new thread read on; if none can be had, the old one goes on when it can."""
-        before, self.leader = self.leader, Leader(self)
-        try:
-            self.leader.start()
-        except RuntimeError:
-            self.leader = before
+        with self.change:
+            before, self.leader = self.leader, Leader(self)
+            try:
+                self.leader.start()
+            except RuntimeError:
+                self.leader = before
         self.threads = [*filter(Leader.is_alive, self.threads), self.leader]
 
     def answer(self, line: str) -> None:

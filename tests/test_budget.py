@@ -24,7 +24,7 @@ FIGURES = {
     "server": 130,
     "connection": 85,
     "client": 175,
-    "stdio": 100,
+    "stdio": 105,
     "child": 95,
     "cli": 80,
     "demo": 25,
