@@ -33,6 +33,8 @@ def ready() -> str:
         sys.path.insert(0, str(ROOT))
     paths = [str(ROOT), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(paths))
+    programs = [str(Path(sys.executable).parent), *os.environ.get("PATH", "").split(os.pathsep)]
+    os.environ["PATH"] = os.pathsep.join(dict.fromkeys(programs))  # python3 is the one in use
     os.environ.pop("PYTHONUNBUFFERED", None)  # notebook 5 shows what a buffer does
     magic()
     return "ready"
