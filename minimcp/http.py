@@ -50,6 +50,7 @@ class Crew:
 
     def __init__(self) -> None:
         self.calls: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self.idle: list[None] = []  # one entry for each thread that waits for a call
         self.threads = self.taken = 0
         self.watched = False
 
@@ -61,7 +62,7 @@ class Crew:
 
     def look(self, before: int | None) -> None:
         """Get help if nobody took a call since; look again as long as calls wait."""
-        if self.taken == before and self.threads < THREADS:
+        if self.taken == before and not self.idle and self.threads < THREADS:
             self.threads += 1
             threading.Thread(target=self.work, daemon=True).start()
         self.watched = not self.calls.empty()
@@ -70,7 +71,9 @@ class Crew:
 
     def work(self) -> None:
         while True:
+            self.idle.append(None)
             call = self.calls.get()
+            self.idle.pop()
             self.taken += 1
             call()
 
