@@ -14,6 +14,7 @@ from .diagram import describe, parsed
 from .exercise import alike, cut
 
 HandleLine = Callable[[str], "str | None"]
+ASIDES = {"status", "said"}  # what a reply may have beside it: of HTTP, and what came before it
 
 
 class Agreement:
@@ -73,9 +74,13 @@ def judged(reply: Any) -> Any:
 
 def brief(message: Any, width: int) -> str:
     """A line or a reply as it is, if that fits; else in words, as in a diagram."""
-    if isinstance(message, dict) and "status" in message:  # of HTTP
-        rest = {key: one for key, one in message.items() if key != "status"}
-        return f"{message['status']}  {brief(rest, width - 5) if rest else ''}".rstrip()
+    if isinstance(message, dict) and ASIDES & message.keys():
+        rest = {key: one for key, one in message.items() if key not in ASIDES}
+        said = message.get("said")
+        aside = f"{message.get('status', '')}" + (f"{len(said)} +" if said else "")
+        if aside and not rest:
+            return aside
+        return f"{aside}  {brief(rest, width - len(aside) - 2)}".strip()
     text = message if isinstance(message, str) else compact(message)
     text = text if text.isprintable() else ascii(text)[1:-1]
     whole = parsed(message)
