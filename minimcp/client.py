@@ -130,7 +130,7 @@ class Client:
     def ask(self, method: str, params: Params, timeout: float) -> Params:
         """One request and its result."""
         ident, what = next(self.ids), f"{method} {params.get('name', '')}".strip()
-        meta: Params = {"progressToken": ident} if self.on_notification else {}
+        meta = Params() if self.on_notification is None else {"progressToken": ident}
         meta |= params.get("_meta", {})
         if self.era == "modern":
             meta[protocol.VERSION_KEY] = self.protocol_version
@@ -208,7 +208,7 @@ class Client:
     def _hear(self, message: Message) -> None:
         if message["method"] == "notifications/tools/list_changed":
             self.fresh_until = 0.0
-        if self.on_notification:
+        if self.on_notification is not None:
             self.on_notification(message["method"], message.get("params", {}))
 
     def _answer(self, request: Message) -> Params:

@@ -49,7 +49,7 @@ class Connection:
 
     def send(self, message: Message, timeout: float | None = None) -> None:
         """Send a message; nothing is waited for."""
-        if self.trace:
+        if self.trace is not None:
             self.trace("client", message)
         self.wire.send(message, timeout)
 
@@ -86,7 +86,7 @@ class Connection:
         except (ProtocolError, TypeError, AttributeError):
             return self._complain(line)
         try:
-            if self.trace:
+            if self.trace is not None:
                 self.trace("server", message)
             take(message)
         except Exception as error:  # of a callback; we go on listening

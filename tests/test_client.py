@@ -997,6 +997,30 @@ def test_a_notification_is_sent_and_waits_for_nothing(tmp_path):
     )
 
 
+class Log(list):
+    """Something to call that is false as long as it is empty."""
+
+    def __call__(self, *entry):
+        self.append(entry)
+
+
+def test_a_callback_that_is_empty_is_called_all_the_same():
+    server = in_process(add)
+    trace, notes = Log(), Log()
+
+    @server.tool
+    def report(context: Context) -> str:
+        context.progress(1)
+        return "done"
+
+    with Client(server, trace=trace, on_notification=notes) as client:
+        client.call_tool("report")
+    assert len(trace) == 5
+    assert [(method, params["progress"]) for method, params in notes] == [
+        ("notifications/progress", 1)
+    ]
+
+
 @pytest.mark.parametrize("target", [in_process(add), TOOLS], ids=["object", "command"])
 def test_the_trace_gets_every_message_with_its_direction(target):
     seen = []
