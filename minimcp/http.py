@@ -84,6 +84,7 @@ class Crew:
 # a server on it, by way of a name that leads here; so host and origin have to be known ones.
 
 TEXT: Final = {"content-type": "text/plain; charset=utf-8"}
+TOO_LARGE: Final = (413, "the body is too large", {"connection": "close"})
 LOCAL: Final = ("localhost", "127.0.0.1", "[::1]")
 HOST = re.compile(r"(?:https?://)?(\[[0-9a-f:.]+\]|[^:/@\[\]]+)(?::\d+)?")
 
@@ -114,8 +115,7 @@ class App:
             refusal = self.refusal(scope, headers)
             body = None if refusal else await self.read(receive, headers)
             if body is None:
-                refusal = refusal or (413, "the body is too large", {"connection": "close"})
-                await respond(send, *refusal, TEXT)
+                await respond(send, *(refusal or TOO_LARGE), TEXT)
             else:
                 await Post(self, headers).serve(body, receive, send)
 
@@ -147,11 +147,10 @@ class App:
         size, body, event = int(headers.get("content-length", 0)), bytearray(), {"more_body": True}
         while size <= self.max_body and event.get("more_body"):
             event = await receive()
-            if event["type"] == "http.disconnect":
-                return None
             body += event.get("body", b"")
             size = max(size, len(body))
-        return bytes(body) if size <= self.max_body else None
+        broken = event.get("type") != "http.request"
+        return None if broken or size > self.max_body else bytes(body)
 
 
 app = App
