@@ -2,7 +2,7 @@
 
 Every client, ours too, is a function `(asked, calls, target) -> report`, and every report has one
 shape, so one table says who talks to whom in which era. The era is proven by the revision that was
-negotiated. The matrix is printed at the end of the run and kept in pytest's cache (`peers/matrix`).
+negotiated. The matrix is printed at the end of the run; `record.py` keeps it for the site.
 """
 
 import json
@@ -22,7 +22,7 @@ from support_skips import need
 
 from minimcp import Client
 
-TRANSPORTS = ["stdio"]  # "http" joins as soon as there is a binding
+TRANSPORTS = ["stdio", "http"]
 
 HERE = Path(__file__).parent
 MODERN, LEGACY, OLD = "2026-07-28", "2025-11-25", "2025-06-18"
@@ -258,34 +258,44 @@ def target(folder, tmp_path_factory):
         yield find
 
 
+MATRIX = []  # the rows of this run
+VERSIONS = {}  # of everybody in it
+LEFT_OUT = [
+    {
+        "client": "mcp-conform",
+        "server": OURS,
+        "transport": "http",
+        "why": "after the handshake it names no revision in MCP-Protocol-Version, which a server "
+        "that speaks 2025-06-18 and newer must refuse (400), and ours does",
+    }
+]
+
+
 class Summary:
     """Prints the matrix when the run is over."""
 
-    def __init__(self, rows):
-        self.rows = rows
-
     def pytest_terminal_summary(self, terminalreporter):
-        lines = [list(self.rows[0]), *([str(cell) for cell in row.values()] for row in self.rows)]
+        lines = [list(MATRIX[0]), *([str(cell) for cell in row.values()] for row in MATRIX)]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        versions = (f"{name} {version}" for name, version in sorted(VERSIONS.items()))
         terminalreporter.section("peers")
+        terminalreporter.write_line(", ".join(versions))
         for line in lines:
             terminalreporter.write_line("  ".join(map(str.ljust, line, widths)).rstrip())
 
 
 @pytest.fixture(scope="module")
 def matrix(request):
-    rows = []
-    yield rows
-    if getattr(request.config, "cache", None):  # it can be switched off
-        request.config.cache.set("peers/matrix", rows)
-    if rows:
-        request.config.pluginmanager.register(Summary(rows))
+    yield MATRIX
+    if MATRIX:
+        request.config.pluginmanager.register(Summary())
 
 
 def new_row(matrix, client, server, transport, asked):
+    VERSIONS.update({name: installed(name) for name in (client, server)})
     row = {
-        "client": f"{client} {installed(client)}",
-        "server": f"{server} {installed(server)}",
+        "client": client,
+        "server": server,
         "transport": transport,
         "asked": asked,
         "negotiated": None,
@@ -317,9 +327,11 @@ def check(matrix, client, server, transport, asked, version, target, folder):
 
 def cases(table):
     return [
-        pytest.param(name, asked, version, id=f"{name.removeprefix(NPM)}-{asked}")
+        pytest.param(name, asked, version, wire, id=f"{name.removeprefix(NPM)}-{asked}-{wire}")
+        for wire in TRANSPORTS
         for name, eras in table.items()
         for asked, version in eras.items()
+        if wire == "stdio" or name not in STDIO_ONLY
     ]
 
 
@@ -338,18 +350,14 @@ CLIENT_ERAS = {
 STDIO_ONLY = {NPM + "server-filesystem"}
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
-@pytest.mark.parametrize(("server", "asked", "version"), cases(SERVER_ERAS))
+@pytest.mark.parametrize(("server", "asked", "version", "transport"), cases(SERVER_ERAS))
 def test_our_client_lists_and_calls_the_tools_of_their_servers(
     matrix, server, asked, version, transport, target, folder
 ):
-    if transport == "http" and server in STDIO_ONLY:
-        return  # there is no such server, so nothing is left untested
     check(matrix, OURS, server, transport, asked, version, target, folder)
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
-@pytest.mark.parametrize(("client", "asked", "version"), cases(CLIENT_ERAS))
+@pytest.mark.parametrize(("client", "asked", "version", "transport"), cases(CLIENT_ERAS))
 def test_their_clients_list_and_call_the_tools_of_our_server(
     matrix, client, asked, version, transport, target, folder
 ):
@@ -365,18 +373,48 @@ def test_a_server_that_speaks_legacy_only_is_refused_when_modern_is_asked_for(tr
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
-def test_the_tester_mcp_conform_has_no_complaint_about_our_server(matrix, transport, target):
+def test_a_legacy_server_asks_our_client_and_uses_the_answers(transport, target):
+    """Over HTTP it asks on the stream that belongs to no call."""
+    installed(NPM + "server-everything")
+    words = {"role": "assistant", "model": "m", "content": {"type": "text", "text": "why not"}}
+    answers = {
+        "roots/list": lambda params: {"roots": [{"uri": "file:///here", "name": "here"}]},
+        "elicitation/create": lambda params: {"action": "accept", "content": {"name": "Ada"}},
+        "sampling/createMessage": lambda params: words,
+    }
+    at = target(NPM + "server-everything", transport)
+    with Client(at, era="legacy", timeout=20, on_input=answers) as client:
+        assert "Name: Ada" in client.call_tool("trigger-elicitation-request").text
+        asked = {"prompt": "one more?", "maxTokens": 5}
+        assert "why not" in client.call_tool("trigger-sampling-request", asked).text
+        assert "file:///here" in client.call_tool("get-roots-list").text
+
+
+def test_the_tester_mcp_conform_has_no_complaint_about_our_server(matrix, target):
     """It offers 2025-03-26, which we do not speak, and takes the revision that we answer with."""
-    row = new_row(matrix, "mcp-conform", OURS, transport, "2025-03-26")
-    at = target(OURS, transport)
-    where = ["--command", shlex.join(at)] if transport == "stdio" else ["--url", at[: -len("/mcp")]]
-    command = [sys.executable, "-m", "mcp_probe", "server", "--transport", transport, *where]
-    report = output([*command, "--format", "json"], accept=(0, 1))
-    complaints = [check for check in report["checks"] if not check["passed"]]
-    assert (report["fatal_error"], complaints, report["passed"]) == (None, [], 18)
+    row = new_row(matrix, "mcp-conform", OURS, "stdio", "2025-03-26")
+    report = probe("stdio", "--command", shlex.join(target(OURS, "stdio")))
+    assert (report["fatal_error"], report["complaints"], report["passed"]) == (None, [], 18)
     [said] = [each["message"] for each in report["checks"] if each["name"] == "protocol_version"]
     assert said.startswith(f"protocolVersion '{LEGACY}'")
     row.update(negotiated=LEGACY, tools=3, ok=True)
+
+
+def probe(transport, *where):
+    command = [sys.executable, "-m", "mcp_probe", "server", "--transport", transport, *where]
+    report = output([*command, "--format", "json"], accept=(0, 1))
+    wrong = [
+        f"{each['name']}: {each['message']}" for each in report["checks"] if not each["passed"]
+    ]
+    return {**report, "complaints": wrong}
+
+
+def test_the_tester_mcp_conform_is_turned_away_over_http_since_it_names_no_revision(target):
+    """`LEFT_OUT` says why; should it name one some day, then it belongs into the matrix."""
+    installed("mcp-conform")
+    report = probe("http", "--url", target(OURS, "http").removesuffix("/mcp"))
+    said = "tools_list: tools/list request failed: HTTP error: HTTP Error 400: Bad Request"
+    assert report["complaints"] == [said]
 
 
 def test_a_missing_peer_is_a_skip_here_and_a_failure_in_ci(monkeypatch):
