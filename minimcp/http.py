@@ -144,7 +144,8 @@ class App:
 
     async def read(self, receive: Any, headers: Headers) -> bytes | None:
         """The body; `None` if it is too large, or breaks off."""
-        size, body, event = int(headers.get("content-length", 0)), bytearray(), {"more_body": True}
+        size, body = int(headers.get("content-length", 0)), bytearray()
+        event: Any = {"more_body": True}
         while size <= self.max_body and event.get("more_body"):
             event = await receive()
             body += event.get("body", b"")
@@ -262,10 +263,9 @@ class Post(Peer):
             if is_request(message) and not Context(self.app.server, self, message).modern:
                 self.check(Context(self.app.server, self, message))
             reply = self.app.server.handle(message, self)
-        except ProtocolError as error:
-            reply = error.reply(ident)
-        except BaseException as error:  # a KeyboardInterrupt ends a thread, if it comes from a tool
-            reply = unexpected(error).reply(ident)
+        except BaseException as error:  # even a KeyboardInterrupt: this thread goes on
+            known = error if isinstance(error, ProtocolError) else unexpected(error)
+            reply = known.reply(ident)
         if self.status == GONE:
             self.leave()
         elif reply is not None:
@@ -289,14 +289,12 @@ class Post(Peer):
 
     def unserved(self) -> ProtocolError:
         """What is wrong with a request that names no revision but perhaps in a header."""
-        text = f"params._meta: {protocol.VERSION_KEY} is missing"
-        if self.revision in protocol.MODERN:
-            return ProtocolError(protocol.INVALID_PARAMS, text)
-        if self.revision is None:
-            return ProtocolError(protocol.HEADER_MISMATCH, f"{text}, so is MCP-Protocol-Version")
+        codes = {None: protocol.HEADER_MISMATCH, protocol.MODERN[0]: protocol.INVALID_PARAMS}
+        told = f"MCP-Protocol-Version is {self.revision or 'missing'}"
+        text = f"params._meta: {protocol.VERSION_KEY} is missing, and {told}"
         data = {"supported": list(protocol.MODERN), "requested": self.revision}
-        text = f"MCP-Protocol-Version {self.revision} is not supported"
-        return ProtocolError(protocol.UNSUPPORTED_VERSION, text, data)
+        code = codes.get(self.revision, protocol.UNSUPPORTED_VERSION)
+        return ProtocolError(code, text, None if self.revision in codes else data)
 
     def say(self, line: str) -> None:
         """Send a notification to a client that takes events; stop one that does not read them."""
