@@ -16,8 +16,10 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
+from subprocess import TimeoutExpired
 from typing import Any, NamedTuple
 
 sys.path.append(str(Path(__file__).parents[1]))  # so that it runs from a clone, not installed
@@ -27,7 +29,7 @@ from minimcp.protocol import CAPABILITIES_KEY, VERSION_KEY, ProtocolError, loads
 from minimcp.schema import Schema, explain, validate
 
 SITE = "https://modelcontextprotocol.io/specification/2026-07-28/"
-FIRST, PATIENCE, QUIET = 20.0, 10.0, 0.3  # seconds: to start, to answer, to be sure of silence
+FIRST, PATIENCE, QUIET = 20.0, 10.0, 0.5  # seconds: to start, to answer, to be sure of silence
 META = {VERSION_KEY: "2026-07-28", CAPABILITIES_KEY: {}}
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}}
 HELLO["clientInfo"] = {"name": "check", "version": "1.0.0"}
@@ -231,6 +233,10 @@ class Checker:
         fits = [one for one in self.sessions if check.era in ("any", one.era)]
         if check.wanted == ["exit code 0"]:
             for session in fits:
+                session.child.outbox.put(None)  # its stdin ends
+            for session in fits:
+                with suppress(TimeoutExpired):
+                    session.child.process.wait(PATIENCE)
                 session.child.close()
             codes = [session.child.process.returncode for session in fits]
             return check, "FAIL" if any(codes) else "pass", "", [f"exit codes {codes}"]
