@@ -11,9 +11,13 @@ official conformance suite asks for, so `tests/test_conformance.py` can run it a
 import base64
 import json
 import struct
+import sys
 import time
 import zlib
+from pathlib import Path
 from typing import Annotated, Any
+
+sys.path.append(str(Path(__file__).parents[1]))  # so that it runs from a clone, not installed
 
 from bridge import BridgeServer
 
