@@ -286,8 +286,6 @@ CALLS_AND_ANSWERS = [
     (asks("endless", {}), told("x" * 20_000 + "… and more")),
     (
         asks("east__shows", "all of them"),
-        told(
-            "Error: Parse error, this is not JSON: Expecting value: line 1 column 1 (char 0) (-32700)"
-        ),
+        told(f"Error: Parse error, this is not JSON: {NO_JSON}: line 1 column 1 (char 0) (-32700)"),
     ),
 ]
