@@ -19,6 +19,7 @@ test: .venv/.done           ## everything: style, types, the suite with its real
 	$(BIN)/python -m pytest
 
 site: .venv/.done           ## the documentation, at http://127.0.0.1:8000
+	-@$(BIN)/python tests/node_tools.py tests/pyodide  # Python for the playground; goes without
 	$(BIN)/mkdocs serve
 
 notebooks: .venv/.done      ## the notebooks, in JupyterLab
@@ -26,5 +27,5 @@ notebooks: .venv/.done      ## the notebooks, in JupyterLab
 	$(BIN)/jupyter lab notebooks
 
 clean:
-	rm -rf .venv _site .cache tests/node/node_modules
+	rm -rf .venv _site .cache tests/node/node_modules tests/pyodide/node_modules
 .PHONY: notebooks

