@@ -81,7 +81,7 @@ class Browser:
         os.write(self.outgoing, json.dumps(message).encode() + b"\0")
         deadline = time.monotonic() + PATIENCE
         while (reply := self.read(deadline)).get("id") != ident:
-            if page := self.pages.get(reply.get("sessionId", "")):
+            if "method" in reply and (page := self.pages.get(reply.get("sessionId", ""))):
                 page.hear(reply["method"], reply["params"])
         assert "error" not in reply, (method, reply["error"])
         return reply["result"]
@@ -129,6 +129,10 @@ class Page:
         browser.pages[session] = self
         for domain in ("Page", "Runtime", "Network", "Log"):
             self.call(f"{domain}.enable")
+        self.look(width, dark)
+
+    def look(self, width: int, dark: bool) -> None:
+        """Change the width and the colours that the person prefers."""
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
         self.call("Emulation.setDeviceMetricsOverride", **size)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}

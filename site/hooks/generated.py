@@ -21,7 +21,7 @@ from mkdocs.structure.pages import Page
 sys.path.insert(0, str(Path(__file__).parent))
 import facts
 from facts import FIGURES, ROOT, code_lines, counts, ledger
-from weave import docstring
+from weave import docstring, pieces
 
 log = logging.getLogger("mkdocs.hooks.generated")
 MARK = re.compile(r"^<!-- generated: (\S+) -->$", re.M)
@@ -38,7 +38,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
             log.warning("%s: %s: %r", page.file.src_uri, match[0], error)
             return match[0]
 
-    return MARK.sub(table_of, markdown)
+    return "".join(p if is_code else MARK.sub(table_of, p) for is_code, p in pieces(markdown))
 
 
 def table(head: str, rows: Iterable[Iterable[object]]) -> str:

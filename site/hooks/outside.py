@@ -68,7 +68,7 @@ def expand(nav: Any, found: dict[str, list[Any]]) -> Any:
 def page_of(path: Path) -> str:
     """The page that shows a file of the repository."""
     name = path.relative_to(ROOT).as_posix()
-    if name.startswith("site/"):
+    if name.startswith("site/") and path.suffix == ".md":
         return name.removeprefix("site/")
     if path.suffix == ".ipynb":
         return name.removesuffix(".ipynb") + ".md"
@@ -119,7 +119,7 @@ def linked(home: str, text: str) -> Iterator[Path]:
     for is_code, piece in pieces(text):
         for match in () if is_code else LINK.finditer(piece):
             target = posixpath.normpath(posixpath.join(posixpath.dirname(home), match[2]))
-            inside = not target.startswith(("..", "site/", "README"))
+            inside = not target.startswith(("..", "README")) and not target.endswith(".md")
             if inside and target not in pages and (ROOT / target).is_file():
                 yield ROOT / target
 

@@ -1,0 +1,297 @@
+"""What the experiments share: peers to measure, medians, records, and how a page shows them.
+
+An experiment is a module `NN_question.py` with a `QUESTION`, the `ADRS` that it feeds, a function
+`measure(rounds, control)` that returns groups of numbers, and a pure function `verdict` from these
+groups to `(holds, sentence)`. With `control=True` something is sabotaged, and the verdict must
+turn. `python site/spikes/lab.py [NN …]` measures and writes the record beside the page.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping
+from datetime import date
+from html import escape
+from importlib import metadata, util
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+Stat = dict[str, Any]  # median, low, high, n
+Groups = dict[str, dict[str, Any]]  # title -> label -> Stat, or a plain number or word
+VERSION = "io.modelcontextprotocol/protocolVersion"
+META = {VERSION: "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
+META["io.modelcontextprotocol/clientInfo"] = {"name": "spike", "version": "1"}
+
+# ## Peers
+#
+# The floor reads a line, adds and writes a line: it has no protocol at all, and nothing written in
+# Python can be faster. The official SDK serves the same tool.
+
+FLOOR = """import sys, json
+for line in sys.stdin.buffer:
+    message = json.loads(line)
+    given = message["params"]["arguments"]
+    text = str(given["a"] + given["b"]) if "a" in given else given["text"]
+    result = {"content": [{"type": "text", "text": text}]}
+    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+"""
+TOOLS = """
+@server.tool{0}
+def add(a: int, b: int) -> int:
+    return a + b
+@server.tool{0}
+def echo(text: str) -> str:
+    return text
+"""
+OURS = f'from minimcp import Server, run\nserver = Server("spike"){TOOLS.format("")}'
+SERVER = f"{OURS}run(server)"
+SDK = "from mcp.server import MCPServer\nserver = MCPServer('spike')" + TOOLS.format("()")
+SDK_SERVER = f"{SDK}server.run()"
+
+
+def call(ident: int | str, name: str = "add", **arguments: Any) -> bytes:
+    """One `tools/call` as a line; without arguments it adds 2 and 40."""
+    params = {"name": name, "arguments": arguments or {"a": 2, "b": 40}, "_meta": META}
+    message = {"jsonrpc": "2.0", "id": ident, "method": "tools/call", "params": params}
+    return json.dumps(message).encode() + b"\n"
+
+
+class Child:
+    """A server behind two pipes, as raw as it can be."""
+
+    def __init__(self, source: str, python: str = sys.executable, **env: str) -> None:
+        clean = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+        self.process = subprocess.Popen(
+            [python, "-c", source],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**clean, "PYTHONPATH": str(ROOT), **env},
+            bufsize=0,
+        )
+        self.send: Any = self.process.stdin.write  # type: ignore[union-attr]
+        self.lines = os.fdopen(os.dup(self.process.stdout.fileno()), "rb", 1 << 20)  # type: ignore[union-attr]
+
+    def send_all(self, line: bytes) -> None:
+        view = memoryview(line)
+        while view:
+            view = view[self.send(view) :]
+
+    def ask(self, line: bytes) -> bytes:
+        """Send a line, all of it, and wait for the one that comes back."""
+        self.send_all(line)
+        return self.lines.readline()
+
+    def __enter__(self) -> Child:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        for pipe in (self.process.stdin, self.process.stdout, self.lines):
+            pipe.close()  # type: ignore[union-attr]
+        try:
+            self.process.wait(5)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+def pin() -> None:
+    """Put both ends on one processor: otherwise a round trip has two speeds."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
+
+# ## Numbers
+#
+# The machine is never quiet. So trials take turns, round after round, and the median of each is
+# compared with the medians of its neighbours: what counts is the ratio.
+
+
+def stat(values: Iterable[float]) -> Stat:
+    """The median, the middle half, and how many."""
+    found = sorted(values)
+    low, median, high = statistics.quantiles(found, n=4) if len(found) > 1 else found * 3
+    numbers = {"median": median, "low": low, "high": high}
+    return {name: float(f"{value:.3g}") for name, value in numbers.items()} | {"n": len(found)}
+
+
+def rounds_of(trials: Mapping[str, Callable[[], Any]], rounds: int) -> dict[str, list[Any]]:
+    """Every trial once a round, in turn; returns what each gave."""
+    given: dict[str, list[Any]] = {name: [] for name in trials}
+    for number in range(rounds):
+        for name, trial in trials.items():
+            progress(f"round {number + 1} of {rounds}: {name}")
+            given[name].append(trial())
+    return given
+
+
+def interleave(trials: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, Stat]:
+    """The median of each trial, and the median of its ratios to the first trial of the round."""
+    found = rounds_of(trials, rounds)
+    base = next(iter(found.values()))
+    return {name: stat(values) | {"ratio": times(values, base)} for name, values in found.items()}
+
+
+def times(values: list[float], base: list[float]) -> float:
+    pairs = zip(values, base, strict=True)
+    return float(f"{statistics.median(one / other for one, other in pairs):.3g}")
+
+
+def timed(work: Callable[[], Any], repeat: int = 1) -> float:
+    """Seconds that one call takes."""
+    start = time.perf_counter()
+    for _ in range(repeat):
+        work()
+    return (time.perf_counter() - start) / repeat
+
+
+def progress(text: str) -> None:
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K  {text}", end="", file=sys.stderr, flush=True)
+
+
+# ## Records
+
+
+def load(name: str) -> Any:
+    """The module of an experiment, by its name or its number."""
+    path = next(HERE.glob(f"{name}*.py"))
+    spec = util.spec_from_file_location(f"spike_{path.stem}", path)
+    module = util.module_from_spec(spec)  # type: ignore[arg-type]
+    spec.loader.exec_module(module)  # type: ignore[union-attr]
+    return module
+
+
+def run(spike: Any, rounds: int) -> dict[str, Any]:
+    """Measure, then measure the control; the record of both."""
+    before = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
+    try:
+        groups, sabotaged = spike.measure(rounds), spike.measure(rounds, control=True)
+    finally:
+        if before:
+            os.sched_setaffinity(0, before)
+    (holds, said), (fooled, answer) = spike.verdict(groups), spike.verdict(sabotaged)
+    control = {"what": spike.CONTROL, "holds": fooled, "verdict": answer, "groups": sabotaged}
+    record = {"question": spike.QUESTION, "date": date.today().isoformat()}
+    record |= {"versions": versions(spike.PACKAGES), "n": rounds, "spread": "the middle half"}
+    return record | {"holds": holds, "verdict": said, "groups": groups, "control": control}
+
+
+def versions(packages: Iterable[str]) -> dict[str, str]:
+    machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors"
+    if hasattr(os, "nice") and os.nice(0):  # not alone, and let through first
+        machine += f", priority {os.nice(0)}"
+    found = {"Python": platform.python_version(), "machine": machine}
+    return found | {name: metadata.version(name) for name in packages}
+
+
+def recorded(name: str) -> dict[str, Any]:
+    return dict(json.loads((HERE / f"{name}.json").read_text(encoding="utf-8")))
+
+
+def names() -> list[str]:
+    return sorted(path.stem for path in HERE.glob("[0-9]*.py"))
+
+
+def main(wanted: list[str]) -> int:
+    """Measure the experiments whose numbers were given, or all; 1 if a control did not turn."""
+    turned = True
+    for name in names():
+        if wanted and name[:2] not in wanted:
+            continue
+        print(f"{name} …", flush=True)
+        spike = load(name)
+        record = run(spike, spike.ROUNDS)
+        text = json.dumps(record, indent=1, ensure_ascii=False) + "\n"
+        (HERE / f"{name}.json").write_text(text, encoding="utf-8")
+        progress("")
+        print(f"  {record['verdict']}\n  control: {record['control']['verdict']}", flush=True)
+        turned = turned and record["holds"] != record["control"]["holds"]
+    return 0 if turned else 1
+
+
+# ## The page
+#
+# Each group is a table, and a chart if there are medians to draw. The colours are those of the
+# site, so that they follow its light and its dark.
+
+
+def page(name: str, live: bool = False) -> None:
+    """Print what a page shows of its record; `live` measures now, in a short run."""
+    spike = load(name)
+    record = run(spike, spike.QUICK) if live else recorded(name)
+    sign, control = "holds" if record["holds"] else "does not hold", record["control"]
+    print(f'!!! {"success" if record["holds"] else "failure"} "The hypothesis {sign}"')
+    print(f"    {record['verdict']}\n")
+    for title, group in record["groups"].items():
+        print(f"{chart(title, group)}\n\n{table(title, group)}\n")
+    print(f'??? note "The control: {control["what"]}"')
+    print(f"    {control['verdict']} So the same verdict can say no.\n")
+    for title, group in control["groups"].items():
+        print("\n".join(f"    {line}" for line in table(title, group).splitlines()) + "\n")
+    when = "Measured when this page was built" if live else f"Recorded on {record['date']}"
+    told = ", ".join(f"{key} {value}" for key, value in record["versions"].items())
+    told = told.replace("machine ", "")
+    print(f"{when}, with {told}; {record['n']} rounds in which the trials took turns.")
+    print("The ratio is to the first row, in the same round; trust it more than the numbers,")
+    print("since the machine was not alone and yours is another one.\n")
+    print(f"It feeds {', '.join(f'ADR-{number}' for number in spike.ADRS)}.", end=" ")
+    print(f"The experiment: [`{name}.py`]({name}.py). `make spikes` measures again.")
+
+
+def table(title: str, group: Mapping[str, Any]) -> str:
+    """The numbers of a group in Markdown."""
+    if not drawable(group):
+        rows = [f"| {label} | {shown(value)} |" for label, value in group.items()]
+        return "\n".join([f"| {title} | |", "| --- | ---: |", *rows])
+    lines = [
+        f"| {title} | median | middle half | n | ratio |",
+        "| --- | ---: | ---: | ---: | ---: |",
+    ]
+    for label, one in group.items():
+        spread = f"{shown(one['low'])} to {shown(one['high'])}"
+        row = (label, shown(one["median"]), spread, one["n"], f"{one['ratio']:.3g}")
+        lines.append(f"| {' | '.join(map(str, row))} |")
+    return "\n".join(lines)
+
+
+def shown(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return {True: "yes", False: "no"}.get(value, str(value)) if value is not None else ""
+    return f"{value:,.0f}" if abs(value) >= 100 or value == int(value) else f"{value:.3g}"
+
+
+def drawable(group: Mapping[str, Any]) -> bool:
+    return all(isinstance(one, dict) for one in group.values())
+
+
+def chart(title: str, group: Mapping[str, Any]) -> str:
+    """One bar for each median, a thin line over its middle half; nothing if there are none."""
+    if not drawable(group):
+        return ""
+    most = max(one["high"] for one in group.values()) or 1
+    parts, y = [], 20
+    for label, one in group.items():
+        ours = "minimcp" in label
+        colour = "var(--seq-request,#3949ab)" if ours else "var(--seq-result,#00695c)"
+        wide, low, high = (one[key] / most * 400 for key in ("median", "low", "high"))
+        parts.append(f'<text x="0" y="{y}">{escape(label)}: {shown(one["median"])}</text>')
+        parts.append(f'<rect y="{y + 5}" width="{wide:.1f}" height="10" rx="2" fill="{colour}"/>')
+        parts.append(f'<path d="M{low:.1f} {y + 10}H{high:.1f}" stroke="var(--seq-ink,#24292f)"/>')
+        y += 36
+    head = f'<svg class="picture" role="img" viewBox="0 0 420 {y - 16}" width="420" '
+    style = 'font-size="13" font-family="inherit" fill="var(--seq-ink,#24292f)"'
+    name = f"<title>{escape(title)}; the numbers are in the table</title>"
+    return f"<div>{head}{style}>{name}{''.join(parts)}</svg></div>"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

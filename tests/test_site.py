@@ -1,0 +1,218 @@
+"""The built site is good to use: nothing from elsewhere, readable at every width, searchable.
+
+Every page is opened in a headless Chromium, as a phone and as a desktop see it, light and dark.
+"""
+
+import json
+import re
+from functools import cache
+
+import pytest
+from support_browser import DESKTOP, PHONE, Browser, served
+from support_docs import built, site
+
+RESOURCE = re.compile(
+    r"""<(?:script|img|iframe|source|video|audio|embed|object)\b[^>]*\b(?:src|data)="?(?:https?:|//)"""
+    r"""|<link\b[^>]*\brel="?(?:stylesheet|preconnect|preload|icon|dns-prefetch)[^>]*\bhref="?(?:https?:|//)"""
+    r"""|data-md-component="source\""""
+)
+LOOKS = [(width, dark) for width in (DESKTOP, PHONE) for dark in (False, True)]
+
+
+@cache
+def names():
+    """The pages, as their addresses end."""
+    folder = site().folder
+    return sorted(path.relative_to(folder).as_posix() for path in built())
+
+
+def test_no_page_loads_anything_from_elsewhere():
+    """A link may lead away; a script, a picture or a style may not come from there."""
+    found = {
+        path.name: match[0] for path in built() for match in RESOURCE.finditer(path.read_text())
+    }
+    assert found == {}
+    styles = [
+        path
+        for path in site().folder.rglob("*.css")
+        if re.search(r"url\([\"']?https?:", path.read_text())
+    ]
+    assert styles == []
+
+
+def test_the_pages_of_every_folder_are_there():
+    for folder in ("minimcp", "adr", "notebooks", "examples"):
+        assert [name for name in names() if name.startswith(f"{folder}/")], folder
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with Browser() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def address():
+    assert built()
+    with served(site().folder) as address:
+        yield address
+
+
+# What a person would trip over, asked of each page in its own words.
+
+ASKED = """(() => {
+  const said = [], add = (what, node) => said.push(what + ': ' + node.outerHTML.slice(0, 160));
+  const seen = node => node.getClientRects().length > 0;
+  const all = selector => [...document.querySelectorAll(selector)];
+  if (!document.documentElement.lang) said.push('no language');
+  if (!document.title) said.push('no title');
+  if (all('h1').length !== 1) said.push(all('h1').length + ' first headings');
+  for (const landmark of ['header', 'nav', 'main', 'footer'])
+    if (!document.querySelector(landmark)) said.push('no ' + landmark);
+  if (!document.querySelector('a.md-skip') && !location.pathname.endsWith('/404.html'))
+    said.push('no link that skips to the content');
+  for (const image of all('img')) if (!image.alt) add('no alternative text', image);
+  for (const svg of all('main svg')) {
+    const named = svg.getAttribute('aria-label') || svg.querySelector(':scope > title');
+    const told = '[aria-hidden=true], a, button, label, [title]';  // by what is around it
+    if (!named && !svg.closest(told)) add('no name', svg);
+  }
+  for (const control of all('a[href], button, input, select, textarea')) {
+    const named = control.textContent.trim() || control.title || control.ariaLabel ||
+      control.labels?.length || control.placeholder || control.querySelector('[aria-label], title');
+    if (seen(control) && !named) add('no name', control);
+  }
+  for (const image of all('main pre, main table, main svg'))
+    if (image.getBoundingClientRect().width > innerWidth && !image.closest(
+        '.md-typeset__scrollwrap, .highlight, .picture, code')) add('too wide', image);
+  let last = 0;
+  for (const heading of all('main h1, main h2, main h3, main h4, main h5')) {
+    const level = Number(heading.tagName[1]);
+    if (level > last + 1) add('a level left out', heading);
+    last = level;
+  }
+  return said;
+})()"""
+
+# The contrast of text with what is behind it, as WCAG 2 has it: 4.5, or 3 for large text.
+
+CONTRAST = """(() => {
+  const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
+  const memo = (known, make) => key => known.get(key) ?? known.set(key, make(key)).get(key);
+  const rgba = memo(new Map(), text => {
+    canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = text; canvas.fillRect(0, 0, 1, 1);
+    const [r, g, b, a] = canvas.getImageData(0, 0, 1, 1).data; return [r, g, b, a / 255];
+  });
+  const over = (top, below) =>
+    [0, 1, 2].map(i => top[i] * top[3] + below[i] * (1 - top[3])).concat(1);
+  const linear = part => (part /= 255) <= .03928 ? part / 12.92 : ((part + .055) / 1.055) ** 2.4;
+  const light = color => {
+    const [r, g, b] = color.map(linear);
+    return .2126 * r + .7152 * g + .0722 * b;
+  };
+  const behind = memo(new Map(), node => {
+    if (!node) return [255, 255, 255, 1];
+    return over(rgba(getComputedStyle(node).backgroundColor), behind(node.parentElement));
+  });
+  const solid = memo(new Map(), node =>
+    node ? getComputedStyle(node).opacity * solid(node.parentElement) : 1);
+  const weak = new Map(), done = new Set();
+  const walk = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
+  for (let text; text = walk.nextNode();) {
+    const node = text.parentElement, parent = node.parentElement;
+    const kind = [node.tagName, node.className, parent.tagName, parent.className].join(' ');
+    if (!text.data.trim() || done.has(kind)) continue;
+    if (!node.checkVisibility({opacityProperty: true, visibilityProperty: true})) continue;
+    const style = getComputedStyle(node);
+    if (node.closest('[hidden], .md-clipboard, .headerlink, svg')) continue;
+    done.add(kind);
+    const ground = behind(node), [r, g, b, a] = rgba(style.color);
+    const ink = over([r, g, b, a * solid(node)], ground);
+    const [high, low] = [light(ink), light(ground)].sort((x, y) => y - x);
+    const ratio = (high + .05) / (low + .05), size = parseFloat(style.fontSize);
+    const large = size >= 24 || (size >= 18.66 && style.fontWeight >= 700);
+    if (ratio < (large ? 3 : 4.5))
+      weak.set(kind + ' ' + style.color,
+               ratio.toFixed(2) + ' ' + text.data.trim().slice(0, 40));
+  }
+  return [...weak].map(([where, what]) => where + ': ' + what);
+})()"""
+
+
+SHARES = 4  # the pages are dealt out, so that no test takes very long
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("share", range(SHARES))
+def test_every_page_is_whole_quiet_and_fits(browser, address, share):
+    """No request to elsewhere, no complaint, no sideways scroll, landmarks, names and contrast."""
+    page, wrong = browser.page(), {}
+    for name in names()[share::SHARES]:
+        page.look(DESKTOP, dark=False)
+        page.go(f"{address}/{name}")
+        for width, dark in LOOKS:
+            page.look(width, dark)
+            scheme = "slate" if dark else "default"
+            page.until(f"document.body.dataset.mdColorScheme === '{scheme}'")
+            found = [*page.value(ASKED), *page.value(CONTRAST)]
+            wide = page.value("document.documentElement.scrollWidth - innerWidth")
+            found += [f"{wide} pixels too wide"] if wide > 0 else []
+            if found:
+                wrong[name, width, scheme] = found
+        outside = [url for url in page.requests if not url.startswith((address, "data:", "blob:"))]
+        if outside or page.complaints:
+            wrong[name] = [*outside, *page.complaints]
+    assert wrong == {}
+
+
+@pytest.mark.parametrize("words", ["tools/call", "-32602", "isError"])
+@pytest.mark.parametrize("width", [DESKTOP, PHONE])
+def test_the_search_finds_what_a_reader_types(browser, address, words, width):
+    page = browser.page(width)
+    page.go(f"{address}/index.html")
+    if width == PHONE:
+        page.value("document.querySelector('label[for=__search]').click()")
+    page.value("document.querySelector('input.md-search__input').focus()")
+    page.type(words)
+    found = "[...document.querySelectorAll('.md-search-result__item')]"
+    page.until(f"{found}.some(one => one.textContent.includes({json.dumps(words)}))")
+    assert page.complaints == []
+
+
+def test_the_first_stop_of_the_keyboard_skips_to_the_content(browser, address):
+    page = browser.page()
+    page.go(f"{address}/index.html")
+    key = {"key": "Tab", "code": "Tab", "windowsVirtualKeyCode": 9}
+    page.call("Input.dispatchKeyEvent", type="keyDown", **key)
+    assert page.value("document.activeElement.matches('a.md-skip')")
+
+
+# Does the browser test notice? A page with every mistake has to be told.
+
+BAD = """<!DOCTYPE html><html><head><title>x</title></head><body style="margin:0"><main>
+<h1>One</h1><h1>Two</h1><h3>Three</h3><img src="picture.png"><button></button>
+<p style="color:#999">too pale to read</p><div style="width:3000px">wide</div>
+<svg width="9" height="9"></svg><script src="http://elsewhere.example/x.js"></script>
+<script>console.error("complaint")</script></main></body></html>"""
+
+
+def test_a_page_with_mistakes_is_seen_through(browser, tmp_path):
+    (tmp_path / "bad.html").write_text(BAD, encoding="utf-8")
+    with served(tmp_path) as address:
+        page = browser.page(PHONE)
+        page.go(f"{address}/bad.html")
+        said = "\n".join(page.value(ASKED))
+        for mistake in ("no language", "2 first headings", "no header", "no footer", "no nav"):
+            assert mistake in said
+        for mistake in (
+            "no alternative text",
+            "no name: <button",
+            "no name: <svg",
+            "level left out",
+        ):
+            assert mistake in said
+        assert "too pale to read" in "\n".join(page.value(CONTRAST))
+        assert page.value("document.documentElement.scrollWidth") > PHONE
+        assert any("elsewhere.example" in url for url in page.requests)
+        assert any("complaint" in one for one in page.complaints)
+        assert RESOURCE.search(BAD)
