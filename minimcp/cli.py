@@ -29,7 +29,7 @@ def run(server: Server, argv: list[str] | None = None) -> None:
     if options and options.http is not None:
         from .http import serve as serve_http
 
-        serve_http(server, port=options.http)
+        serve_http(server, port=options.http, log=logger(options), token_file=options.token_file)
     else:
         serve(server, logger(options) if options else None)
 
@@ -42,6 +42,7 @@ def server_options(argv: list[str]) -> Namespace:
     parser.add_argument(
         "--http", nargs="?", type=int, const=3000, metavar="PORT", help="serve HTTP"
     )
+    parser.add_argument("--token-file", metavar="FILE", help="over HTTP, demand this bearer token")
     parser.add_argument("--log", metavar="FILE", help="append every message to a file")
     parser.add_argument("--verbose", action="store_true", help="show every message on stderr")
     return parser.parse_args(argv)

@@ -17,7 +17,6 @@ from typing import Any
 from .envelope import unexpected
 from .protocol import JSON, Message, ProtocolError, is_id, loads
 
-
 # ## Whose reply is this?
 #
 # Replies come in any order, from a thread of the wire, and some never come. So each request

@@ -27,6 +27,7 @@ TOLERATED = (*LEGACY, "2025-03-26")  # the same on the wire, as far as a client 
 def admit(context: Context) -> None:
     """Refuse a request that lacks what its era demands, before anything else looks at it."""
     if not context.modern:
+        context.peer.check(context)
         if context.peer.version or context.method in ("initialize", "ping"):
             return
         text = f"params._meta: {protocol.VERSION_KEY} is missing, and so is an initialize"

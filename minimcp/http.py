@@ -23,7 +23,7 @@ from typing import Any, Final
 
 from . import http_headers, protocol
 from .context import Context, Peer
-from .envelope import is_request, unexpected, write
+from .envelope import unexpected, write
 from .protocol import Message, ProtocolError, loads
 from .server import Server
 from .stdio import Log
@@ -254,18 +254,16 @@ class Post(Peer):
 
     def answer(self, body: bytes) -> None:
         """Serve the body, whatever it is."""
-        ident, text = None, body.decode(errors="surrogateescape")
+        text = body.decode(errors="surrogateescape")
         if self.app.log:
             self.app.log("received", text)
+        message: Any = None
         try:
             message = loads(text)
-            ident = message.get("id") if isinstance(message, dict) else None
-            if is_request(message) and not Context(self.app.server, self, message).modern:
-                self.check(Context(self.app.server, self, message))
             reply = self.app.server.handle(message, self)
         except BaseException as error:  # even a KeyboardInterrupt: this thread goes on
             known = error if isinstance(error, ProtocolError) else unexpected(error)
-            reply = known.reply(ident)
+            reply = known.reply(message and message.get("id"))
         if self.status == GONE:
             self.leave()
         elif reply is not None:

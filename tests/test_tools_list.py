@@ -243,7 +243,7 @@ VERBATIM = {
     "type": "object",
     "properties": {
         "phone": {"$ref": "#phone"},
-        "method": {"enum": ["phone", "mail"], "x-mcp-header": "Method"},
+        "method": {"type": "string", "enum": ["phone", "mail"], "x-mcp-header": "Method"},
         "free": {},
     },
     "allOf": [{"required": ["method"]}],
