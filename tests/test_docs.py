@@ -29,6 +29,18 @@ def test_no_page_asks_for_a_drawing_from_elsewhere():
     assert drawn == []
 
 
+def test_every_trouble_has_a_block_that_makes_it_happen_and_shows_its_words():
+    text = (ROOT / "site" / "troubleshooting.md").read_text(encoding="utf-8")
+    sections = re.split(r"^### ", text, flags=re.M)[1:]
+    assert len(sections) >= 20
+    for section in sections:
+        heading, _, rest = section.partition("\n")
+        shown = [block for block in blocks(rest) if block.language in ("pycon", "console")]
+        assert shown, heading
+        words = heading.strip("`") if heading.startswith("`") else ""
+        assert any(words in block.body for block in shown), heading
+
+
 # Does all this notice? A planted mistake of every kind has to be seen.
 
 RIGHT = """\
