@@ -76,8 +76,8 @@ def brief(message: Any, width: int) -> str:
     """A line or a reply as it is, if that fits; else in words, as in a diagram."""
     if isinstance(message, dict) and ASIDES & message.keys():
         rest = {key: one for key, one in message.items() if key not in ASIDES}
-        said = message.get("said")
-        aside = f"{message.get('status', '')}" + (f"{len(said)} +" if said else "")
+        said = f"{len(message['said'])} +" if message.get("said") else ""
+        aside = f"{message.get('status', '')} {said}".strip()
         if aside and not rest:
             return aside
         return f"{aside}  {brief(rest, width - len(aside) - 2)}".strip()

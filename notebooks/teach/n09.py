@@ -279,12 +279,12 @@ def good_but(line: str) -> tuple[str, dict[str, Any], str]:
 
 
 def outcome(response: str) -> dict[str, Any]:
-    """What matters of a response: its status, how many events came before, the reply."""
+    """What matters of a response: its status, what was said before, the reply."""
     head, _, body = response.partition("\r\n\r\n")
     found: dict[str, Any] = {"status": int(head.split()[1])}
     if "text/event-stream" in head:
-        events = re.findall("^data: (.*)$", body, re.M)
-        found["events"], body = len(events) - 1, events[-1]
+        *said, body = re.findall("^data: (.*)$", body, re.M)
+        found["said"] = [json.loads(event) for event in said]
     reply = json.loads(body) if body.startswith("{") else {}
     return {**found, **reply}
 
@@ -307,6 +307,9 @@ FAILED = text("…")["result"] | {"isError": True}
 OLD = says("1900-01-01")
 UNSPOKEN = {"supported": ["2026-07-28"], "requested": "1900-01-01"}
 COUNT = {"name": "count", "_meta": {**says()["_meta"], "progressToken": 7}}
+TOLD = [{"progressToken": 7, "progress": n, "total": 3, "message": f"box {n}"} for n in (1, 2, 3)]
+PROGRESS = {"jsonrpc": "2.0", "method": "notifications/progress"}
+BOXES = [{**PROGRESS, "params": one} for one in TOLD]
 LINES = [
     ("{}", FINE),
     ('{"Mcp-Name": "pay"}', WRONG),
@@ -339,6 +342,9 @@ LINES = [
         status(400, error(-32022, 1, data=UNSPOKEN)),
     ),
     ('{"Mcp-Name": "count", "params": {"name": "count"}}', FINE),
-    (json.dumps({"Mcp-Name": "count", "params": COUNT}), status(200, text("100 coins"), events=3)),
+    (
+        json.dumps({"Mcp-Name": "count", "params": COUNT}),
+        status(200, text("100 coins"), said=BOXES),
+    ),
     (json.dumps({"Accept": "application/json", "Mcp-Name": "count", "params": COUNT}), FINE),
 ]
