@@ -130,11 +130,20 @@ def asked(params: Any) -> str:
     if not isinstance(params, dict) or not params:
         return shown(params) if params else ""
     rest = {key: value for key, value in params.items() if key != "_meta"}
+    if retried := again(rest):
+        return f"{retried}; {asked(rest)}"
     mark = " + _meta" if "_meta" in params else ""
     if isinstance(rest.get("name"), str) and isinstance(rest.get("arguments"), dict):
         name, arguments = rest.pop("name"), rest.pop("arguments")
         return f"{name} {shown(arguments)}{' ' + shown(rest) if rest else ''}{mark}"
     return (shown(rest) + mark) if rest or not mark else "_meta only"
+
+
+def again(rest: Message) -> str:
+    """What a retry brings: the answers, and the state; both are taken out."""
+    answers, state = rest.pop("inputResponses", None), rest.pop("requestState", None)
+    told = ["answers " + ", ".join(answers)] if isinstance(answers, dict) else []
+    return "; ".join([*told, *([f"state {cut(str(state), 20)}"] if state is not None else [])])
 
 
 def answered(result: Any) -> str:
@@ -143,6 +152,9 @@ def answered(result: Any) -> str:
         return shown(result)
     if not result:
         return "{}"
+    if result.get("resultType") == "input_required":
+        kept = f"; state {cut(str(result['requestState']), 20)}" if "requestState" in result else ""
+        return f"first: {', '.join(result.get('inputRequests', {}))}{kept}"
     for block in result.get("content") or ():
         if isinstance(block, dict) and isinstance(block.get("text"), str):
             first, _, rest = block["text"].rpartition("\n")
