@@ -99,13 +99,13 @@ MENU: dict[str, list[Entry]] = {
     ],
     "The model can mend it": [
         Entry(
-            "An argument that nobody declared",
+            "An unknown argument",
             "isError",
             "Dropping it quietly would hide a mistake; naming it lets the model try again.",
             [call("calc.add", a=2, b=40, c=1)],
         ),
         Entry(
-            "A word where a number belongs",
+            "A word for a number",
             "isError",
             "What was wrong, where, what was expected and what came.",
             [call("calc.add", a="two", b=40)],
@@ -137,7 +137,7 @@ MENU: dict[str, list[Entry]] = {
             ['{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"x": NaN}}'],
         ),
         Entry(
-            "One message on three lines",
+            "One message, three lines",
             "error -32700",
             "A line is a message. Three lines are three messages, and none of these is one.",
             ["{", '"jsonrpc": "2.0", "id": 1, "method": "ping"', "}"],
@@ -155,19 +155,19 @@ MENU: dict[str, list[Entry]] = {
             [line("ping", ident=None)],
         ),
         Entry(
-            "A method that nobody serves",
+            "An unknown method",
             "error -32601",
             "The message is in order, but there is no such method here.",
             [modern("tools/destroy")],
         ),
         Entry(
-            "A tool's name as the method",
+            "A tool as the method",
             "error -32601",
             "The error says how tools are called.",
             [modern("calc.add", a=2, b=40)],
         ),
         Entry(
-            "A tool that is not there",
+            "An unknown tool",
             "error -32602",
             "No tool failed, because there is none: this is an error of the protocol.",
             [call("calc.subtract", a=2, b=40)],
@@ -175,25 +175,25 @@ MENU: dict[str, list[Entry]] = {
     ],
     "The wrong era": [
         Entry(
-            "No _meta and no handshake",
+            "No _meta, no handshake",
             "error -32602",
             "A request is modern by its _meta, or legacy by an initialize before it; not this one.",
             legacy(("tools/list", None)),
         ),
         Entry(
-            "A revision from the future",
+            "A revision from 2099",
             "error -32022",
             "The error lists the revisions that there are, so that the client can choose.",
             [line("tools/list", {"_meta": {**META, protocol.VERSION_KEY: "2099-01-01"}})],
         ),
         Entry(
-            "An old ping in a modern request",
+            "A modern ping",
             "error -32601",
             "Modern clients have no ping: any request tells whether the server lives.",
             [modern("ping")],
         ),
         Entry(
-            "A modern question after a handshake",
+            "A modern method",
             "error -32601",
             "Without _meta it is a legacy request, and those knew no server/discover.",
             legacy(*HANDSHAKE, ("server/discover", None)),
@@ -207,13 +207,13 @@ MENU: dict[str, list[Entry]] = {
             legacy(*HANDSHAKE, ADD),
         ),
         Entry(
-            "A handshake with an unknown revision",
+            "A handshake for 1999",
             "result",
             "The server answers with one that it does speak, and the client may take it or leave.",
             legacy(("initialize", {**HELLO, "protocolVersion": "1999-12-31"})),
         ),
         Entry(
-            "Both eras on one connection",
+            "Both eras at once",
             "result",
             "The handshake does not bind a request that brings its own _meta.",
             [*legacy(*HANDSHAKE), call("calc.add", a=2, b=40)],
@@ -349,9 +349,10 @@ def of_reply(server: Server, asked: Any, reply: Any) -> list[Check]:
     is_modern = isinstance(meta, dict) and protocol.VERSION_KEY in meta
     revision = protocol.MODERN[0] if is_modern else server.peer.version or "the older era"
     what = f"a result of {method} ({revision})"
-    found.insert(0, fits(reply, result_schema(str(method), is_modern), what))
+    shape = fits(reply, result_schema(str(method), is_modern), what)
     tool = server.tools.get(str(params.get("name"))) if method == "tools/call" else None
-    return found + (of_value(tool.listed(True), reply["result"]) if tool else [])
+    more = of_value(tool.listed(True), reply["result"]) if tool and shape[0] else []
+    return [shape, *found, *more]
 
 
 def same_id(ident: Any, reply: Any) -> Check:
@@ -383,17 +384,19 @@ def outcome(said: list[str]) -> str:
         return "no JSON"
     if "method" in last:
         return "notification"
-    if "error" in last:
-        return f"error {last['error'].get('code')}"
-    return "isError" if last["result"].get("isError") else "result"
+    result, error = last.get("result"), last.get("error")
+    if isinstance(error, dict):
+        return f"error {error.get('code')}"
+    return "isError" if isinstance(result, dict) and result.get("isError") else "result"
 
 
 def for_the_model(said: list[str]) -> str:
     """The text that a host would show to its model."""
     last = read(said[-1]) if said else None
     result = last.get("result") if isinstance(last, dict) else None
-    blocks = result.get("content", []) if isinstance(result, dict) else []
-    return "\n".join(block["text"] for block in blocks if isinstance(block.get("text"), str))
+    blocks = result.get("content") if isinstance(result, dict) else None
+    found = [block for block in blocks or () if isinstance(block, dict)]
+    return "\n".join(block["text"] for block in found if isinstance(block.get("text"), str))
 
 
 # ## A conversation

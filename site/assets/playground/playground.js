@@ -57,8 +57,9 @@ function show(exchanges, drawn) {
   part("result").hidden = false;
 }
 
-function exchange({ sent, said, outcome, model, stderr, checks }) {
-  const nodes = [element("h3", outcome), labelled("You sent", sent, "sent")];
+function exchange({ sent, said, outcome, model, stderr, checks }, index, { length }) {
+  const title = length > 1 ? `Line ${index + 1} of ${length}: ${outcome}` : `One line: ${outcome}`;
+  const nodes = [element("h3", title), labelled("You sent", sent, "sent")];
   for (const line of said) nodes.push(labelled("The server answered", line, "said"), indented(line));
   if (model) nodes.push(labelled("What the model reads", model, "model"));
   if (stderr) nodes.push(labelled("What the operator reads (stderr)", stderr, "stderr"));
