@@ -37,7 +37,8 @@ def first_reply(source: str) -> float:
 
 def importing(name: str) -> float:
     """Milliseconds that one import more takes, with everything of ours there already."""
-    code = f"from time import perf_counter as t; import minimcp.stdio; a=t(); import {name}; print(t()-a)"
+    code = "from time import perf_counter as now; import minimcp.stdio; start = now(); "
+    code += f"import {name}; print(now() - start)"
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, check=True, cwd=lab.ROOT, text=True)  # noqa: S603
     return float(done.stdout) * 1000

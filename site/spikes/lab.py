@@ -6,6 +6,8 @@ groups to `(holds, sentence)`. With `control=True` something is sabotaged, and t
 turn. `python site/spikes/lab.py [NN …]` measures and writes the record beside the page.
 """
 
+# ruff: noqa: S603 (children are what is measured)
+
 from __future__ import annotations
 
 import json
