@@ -180,27 +180,42 @@ def examples() -> str:
 # ## Conformance
 
 
+def groups() -> dict[str, str]:
+    """What the groups of the ledger are about: its own headings."""
+    text = (ROOT / "tests" / "requirements.toml").read_text(encoding="utf-8")
+    return dict(re.findall(r"^# ([A-Z]+): (.+)$", text, re.M))
+
+
 def requirement_counts() -> str:
-    counted = ledger.counts()
+    counted, about = ledger.counts(), groups()
     names = ("proven", "later", "not")
-    rows = [[group, *(found[name] or "" for name in names)] for group, found in counted.items()]
+    rows = [
+        [group, about[group], *(found[name] or "" for name in names)]
+        for group, found in counted.items()
+    ]
     sums = [sum(found[name] for found in counted.values()) for name in names]
-    rows.append(["**in all**", *(f"**{number}**" for number in sums)])
-    return table("group | >proven | >later | >left out", rows)
+    rows.append(["", "**in all**", *(f"**{number}**" for number in sums)])
+    return table("group | about | >proven | >later | >left out", rows)
 
 
 def requirements() -> str:
     """Every row of the ledger, with the tests that carry its id."""
-    proofs, groups = ledger.carried(), {}
+    proofs, about = ledger.carried(), groups()
+    found: dict[str, list[list[str]]] = {}
     for id, row in ledger.LEDGER.items():
         group = "MATRIX" if id.startswith("MATRIX") else id.split("-")[1]
-        groups.setdefault(group, []).append((id, row))
-    parts = []
-    for group, rows in groups.items():
-        parts.append(f'??? note "{group}: {len(rows)} rows"\n')
-        text = table("id | level | era | what | proof", (proof_row(*one, proofs) for one in rows))
-        parts.append("\n".join(f"    {line}" for line in text.splitlines()) + "\n")
-    return "\n".join(parts)
+        found.setdefault(group, []).append(proof_row(id, row, proofs))
+    head = "id | level | era | what | proof"
+    return "\n".join(
+        folded(f"{group}: {about[group]}, {len(rows)} rows", table(head, rows))
+        for group, rows in found.items()
+    )
+
+
+def folded(title: str, text: str) -> str:
+    """Something long that the reader opens."""
+    inside = "\n".join(f"    {line}".rstrip() for line in text.splitlines())
+    return f'??? note "{title}"\n\n{inside}\n'
 
 
 def proof_row(id: str, row: dict[str, Any], proofs: dict[str, list[str]]) -> list[str]:
@@ -216,6 +231,9 @@ def recorded(name: str) -> dict[str, Any] | None:
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
 
+NOTHING = "Nothing has been recorded yet; `python tests/record.py` does it."
+
+
 def when(record: dict[str, Any]) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in record["versions"].items())
     return f"Recorded on {record['date']} with {versions}.\n\n"
@@ -225,22 +243,48 @@ def conformance() -> str:
     """What the official suite said, when it was last recorded."""
     record = recorded("conformance")
     if record is None:
-        return "Nothing has been recorded yet; `python tests/record.py` does it."
-    rows = [[*(one[key] for key in ("leg", "revision", "scenario")), one["passed"], one["failed"]]
-            for one in record["rows"]]  # fmt: skip
-    return when(record) + table("side | revision | scenario | >passed | >failed", rows)
+        return NOTHING
+    keys = ("passed", "warned", "failed")
+    sums: dict[tuple[str, str], list[int]] = {}
+    for one in record["rows"]:
+        total = sums.setdefault((one["leg"], one["revision"]), [0, 0, 0, 0])
+        total[:] = [had + new for had, new in zip(total, [1, *map(one.get, keys)], strict=True)]
+    rows = [[*one, *total] for one, total in sums.items()]
+    head = "side | revision | >scenarios | >checks passed | >warned | >failed"
+    every = [[*map(one.get, ("leg", "revision", "scenario", *keys))] for one in record["rows"]]
+    details = table("side | revision | scenario | >passed | >warned | >failed", every)
+    left_out = [[f"`{one['scenarios']}`", one["why"]] for one in record["left_out"]]
+    return "\n\n".join(
+        [
+            when(record) + table(head, rows),
+            folded("Every scenario", details),
+            "Scenarios that are left out:\n\n" + table("scenarios | why", left_out),
+        ]
+    )
 
 
 def peers() -> str:
     """Who talked to whom, when it was last recorded."""
     record = recorded("peers")
     if record is None:
-        return "Nothing has been recorded yet; `python tests/record.py` does it."
-    keys = ("client", "server", "transport", "asked", "negotiated", "tools")
-    rows = [[*(one[key] for key in keys), "yes" if one["ok"] else "**no**"]
-            for one in record["rows"]]  # fmt: skip
-    head = "client | server | wire | asked for | negotiated | >tools | all answers right"
-    return when(record) + table(head, rows)
+        return NOTHING
+    names = ("client", "server", "transport", "asked", "negotiated")
+    rows = []
+    for one in record["rows"]:
+        cells = [str(one[name]).removeprefix("@modelcontextprotocol/") for name in names]
+        rows.append([*cells, one["tools"], "yes" if one["ok"] else "**no**"])
+    right = sum(one["ok"] for one in record["rows"])
+    head = "client | server | wire | asked for | negotiated | >tools | right"
+    left_out = [
+        f"{one['client']} over {one['transport']}: {one['why']}" for one in record["left_out"]
+    ]
+    return "\n\n".join(
+        [
+            when(record) + f"{right} of {len(rows)} conversations were right in every answer.",
+            folded("Every conversation", table(head, rows)),
+            "Left out: " + "; ".join(left_out) + "." if left_out else "",
+        ]
+    )
 
 
 TABLES: dict[str, Callable[[], str]] = {
