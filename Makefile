@@ -29,3 +29,7 @@ notebooks: .venv/.done      ## the notebooks, in JupyterLab
 clean:
 	rm -rf .venv _site .cache tests/node/node_modules tests/pyodide/node_modules
 .PHONY: notebooks
+
+spikes: .venv/.done         ## all experiments once more: some minutes, on a machine that is left alone
+	$(BIN)/python site/spikes/lab.py
+.PHONY: spikes

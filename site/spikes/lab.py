@@ -13,11 +13,15 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
+import selectors
+import socket
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import date
 from html import escape
 from importlib import metadata, util
@@ -109,6 +113,83 @@ def pin() -> None:
     """Put both ends on one processor: otherwise a round trip has two speeds."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
+
+# ## Peers over HTTP
+#
+# One thread keeps all connections busy: it sends the next request as soon as a response is whole.
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as door:
+        return int(door.getsockname()[1])
+
+
+def serving(source: str, port: int) -> Child:
+    """A server as a child process, once it takes connections."""
+    child = Child(source)
+    end = time.monotonic() + 60
+    while child.process.poll() is None and time.monotonic() < end:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+            return child
+        time.sleep(0.05)
+    child.process.kill()
+    raise RuntimeError(f"nobody serves at {port}: {source}")
+
+
+def post(line: bytes, host: str, method: str = "tools/call", name: str = "add") -> bytes:
+    """A request line and all headers that the revision wants, and the message."""
+    told = {"Host": host, "Content-Type": "application/json", "Mcp-Method": method}
+    told |= {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2026-07-28"}
+    told |= {"Mcp-Name": name} if name else {}
+    told |= {"Content-Length": str(len(line))}
+    head = "".join(f"{key}: {value}\r\n" for key, value in told.items())
+    return f"POST /mcp HTTP/1.1\r\n{head}\r\n".encode() + line
+
+
+def is_whole(response: bytes) -> bool:
+    head, end, body = response.partition(b"\r\n\r\n")
+    size = re.search(rb"content-length: (\d+)", head.lower())
+    return bool(end) and (len(body) >= int(size[1]) if size else body.endswith(b"0\r\n\r\n"))
+
+
+def flood(port: int, data: bytes, many: int, seen: Any = None, wide: int = 16) -> list[float]:
+    """Send `data` over and over on `wide` connections; the seconds that each response took.
+
+    `seen` gets each response. A connection that breaks is opened again, and `seen` gets what came.
+    """
+    watch, took, left = selectors.DefaultSelector(), list[float](), many
+
+    def begin(link: socket.socket) -> None:
+        link.sendall(data)
+        watch.register(link, selectors.EVENT_READ, [bytearray(), time.perf_counter()])
+
+    for _ in range(min(wide, many)):
+        left -= 1
+        begin(socket.create_connection(("127.0.0.1", port), 20))
+    while len(took) < many:
+        ready = watch.select(20)
+        if not ready:
+            raise TimeoutError(f"{many - len(took)} responses are missing")
+        for key, _ in ready:
+            link, (buffer, start) = key.fileobj, key.data
+            chunk = link.recv(65536)  # type: ignore[union-attr]
+            buffer += chunk
+            if chunk and not is_whole(buffer):
+                continue
+            took.append(time.perf_counter() - start)
+            watch.unregister(link)
+            if seen:
+                seen(bytes(buffer))
+            if not chunk or b"connection: close" in buffer[:500].lower():
+                link.close()  # type: ignore[union-attr]
+                link = socket.create_connection(("127.0.0.1", port), 20)
+            if left:
+                left -= 1
+                begin(link)  # type: ignore[arg-type]
+            else:
+                link.close()  # type: ignore[union-attr]
+    return took
 
 
 # ## Numbers
@@ -242,9 +323,14 @@ def page(name: str, live: bool = False) -> None:
     when = "Measured when this page was built" if live else f"Recorded on {record['date']}"
     told = ", ".join(f"{key} {value}" for key, value in record["versions"].items())
     told = told.replace("machine ", "")
-    print(f"{when}, with {told}; {record['n']} rounds in which the trials took turns.")
-    print("The ratio is to the first row, in the same round; trust it more than the numbers,")
-    print("since the machine was not alone and yours is another one.\n")
+    print(f"{when}, with {told}.")
+    if any(map(drawable, record["groups"].values())):
+        print(
+            f"In each of {record['n']} rounds the trials took turns. The ratio is to the first row,"
+        )
+        print("in the same round; trust it more than the numbers, since the machine was not alone")
+        print("and yours is another one.")
+    print()
     print(f"It feeds {', '.join(f'ADR-{number}' for number in spike.ADRS)}.", end=" ")
     print(f"The experiment: [`{name}.py`]({name}.py). `make spikes` measures again.")
 
