@@ -9,7 +9,7 @@ https://modelcontextprotocol.io/specification/2026-07-28/server/tools#tool
 
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Annotated, Any, Final, Literal, NamedTuple, Union, get_args, get_origin
 
 from .protocol import JSON, KINDS, MISSING, dumps, loads
@@ -24,26 +24,20 @@ class Hint(NamedTuple):
     """What a type hint means on the wire, and how a value from there becomes a Python one."""
 
     schema: Schema
-    read: Callable[..., Any]
+    read: Callable[..., Any] = lambda value: value
 
 
-def _as_it_is(value: JSON) -> Any:
-    return value
-
-
-PLAIN: Final[dict[Any, Hint]] = {kind: Hint({"type": KINDS[kind]}, _as_it_is) for kind in KINDS}
-PLAIN.update(
-    {int: Hint({"type": "integer"}, int), None: PLAIN[type(None)], Any: Hint({}, _as_it_is)}
-)
+PLAIN: Final[dict[Any, Hint]] = {kind: Hint({"type": KINDS[kind]}) for kind in KINDS}
+PLAIN.update({int: Hint({"type": "integer"}, int), Any: Hint({}), None: Hint({"type": "null"})})
 ADVICE: Final = """use str, int, float, bool, None, list[...], dict[str, ...], a union, Literal, \
 Enum, a TypedDict, a dataclass or Any"""
 
 
 def read_hint(hint: Any) -> Hint:
     """The schema and the reader of one type hint; `TypeError` if JSON cannot express it."""
-    if shape := SHAPES.get(get_origin(hint)):
+    if get_args(hint) and (shape := SHAPES.get(get_origin(hint))):
         return shape(*get_args(hint))
-    if hint in PLAIN:
+    if isinstance(hint, Hashable) and hint in PLAIN:
         return PLAIN[hint]
     if hasattr(hint, "__members__"):
         return _options(list(hint), [member.value for member in hint])
@@ -89,8 +83,8 @@ def _union(*hints: Any) -> Hint:
 
 def _options(members: list[Any], values: list[JSON]) -> Hint:
     kinds = {KINDS.get(type(value)) for value in values}
-    if None in kinds:
-        raise TypeError("an option has no JSON form; use strings or numbers")
+    if None in kinds or not kinds:
+        raise TypeError("an option has no JSON form, or there is none; use strings or numbers")
     schema = {"enum": values} if len(kinds) > 1 else {"type": kinds.pop(), "enum": values}
     pairs = list(zip(members, values, strict=True))
     return Hint(schema, lambda value: next(one for one, own in pairs if same(own, value)))
@@ -196,7 +190,11 @@ def signature(function: Any, free: bool = False) -> tuple[Members, Any]:
 
 
 def _hints(holder: Any) -> dict[str, Any]:
+    written: dict[str, Any] = {}
     try:
+        written = holder.__annotations__
         return typing.get_type_hints(holder, include_extras=True)
-    except NameError as error:
-        raise TypeError(f"{error}; define what a type hint names at module level") from None
+    except (NameError, AttributeError, SyntaxError) as error:
+        where = [repr(key) for key in written if getattr(error, "name", "") in str(written[key])]
+        text = f"{', '.join(where) or holder.__name__}: {error}"
+        raise TypeError(f"{text}; define what a type hint names at module level") from None

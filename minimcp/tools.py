@@ -66,6 +66,8 @@ class Tool:
     """
 
     def __init__(self, function: Any, given: Params) -> None:
+        if not callable(function):
+            raise TypeError(f"{function!r} is no function; a tool's name goes in name=...")
         own_name = getattr(function, "__name__", type(function).__name__)
         self.name: str = given.get("name", own_name)
         if not 1 <= len(self.name) <= 128 or not LETTERS.issuperset(self.name):

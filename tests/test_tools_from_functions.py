@@ -364,7 +364,13 @@ def unique(names: set[str]) -> str: ...
 def numbered(table: dict[int, str]) -> str: ...
 def nested(items: list[dict[str, datetime]]) -> str: ...
 def callback(then: typing.Callable[[int], int]) -> str: ...
-def unknown(thing: "NoSuchName") -> str: ...  # noqa: F821
+def unknown(fine: int, thing: "list[NoSuchName]") -> str: ...  # noqa: F821
+def member(thing: "Path.no_such_name") -> str: ...
+def garbled(thing: "1 +") -> str: ...  # noqa: F722
+def bare_list(items: typing.List) -> str: ...  # noqa: UP006
+def bare_dict(table: typing.Dict) -> str: ...  # noqa: UP006
+def in_brackets(items: [int]) -> str: ...
+def optionless(nothing: enum.Enum("Optionless", [])) -> str: ...
 def one_of(value: int | datetime) -> str: ...
 
 
@@ -397,16 +403,24 @@ REFUSED = [
     (numbered, "table", "use dict"),
     (nested, "items", "use str"),
     (callback, "then", "use str"),
-    (unknown, "NoSuchName", "define"),
+    (unknown, "thing", "NoSuchName.*define"),
+    (member, "thing", "no_such_name.*define"),
+    (garbled, "thing", "define"),
+    (bare_list, "items", "use str"),
+    (bare_dict, "table", "use str"),
+    (in_brackets, "items", "use str"),
+    (optionless, "nothing", "use strings"),
     (one_of, "value", "use str"),
     (tree, "root", "use dict"),
     (event, "what", "use str"),
 ]
 
 
-@pytest.mark.parametrize(("function", "name", "advice"), REFUSED, ids=[row[1] for row in REFUSED])
+@pytest.mark.parametrize(
+    ("function", "name", "advice"), REFUSED, ids=[row[0].__name__ for row in REFUSED]
+)
 def test_what_json_cannot_say_is_refused_with_the_parameter_and_advice(function, name, advice):
-    with pytest.raises(TypeError, match=rf"\b{name}\b.*{advice}"):
+    with pytest.raises(TypeError, match=rf"^'{name}'.*{advice}"):
         serving(function)
 
 
@@ -426,6 +440,12 @@ def annotated_generator(n: int) -> Iterator[int]:
 def test_a_generator_is_refused(function):
     with pytest.raises(TypeError, match=f"{function.__name__}.*generator.*return a list"):
         serving(function)
+
+
+@pytest.mark.parametrize("what", ["add", 3])
+def test_what_cannot_be_called_is_refused(what):
+    with pytest.raises(TypeError, match=f"{what!r} is no function; .*name="):
+        Server("functions").tool(what)
 
 
 def test_a_second_tool_of_the_same_name_is_refused():
@@ -725,6 +745,7 @@ FAILURES = [
     (RecursionError("too deep"), "RecursionError: too deep"),
     (MemoryError(), "MemoryError"),
     (asyncio.CancelledError(), "CancelledError"),
+    (GeneratorExit(), "GeneratorExit"),
 ]
 
 
