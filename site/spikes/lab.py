@@ -28,7 +28,7 @@ from importlib import metadata, util
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 Stat = dict[str, Any]  # median, low, high, n
 Groups = dict[str, dict[str, Any]]  # title -> label -> Stat, or a plain number or word
@@ -307,32 +307,39 @@ def main(wanted: list[str]) -> int:
 # site, so that they follow its light and its dark.
 
 
-def page(name: str, live: bool = False) -> None:
-    """Print what a page shows of its record; `live` measures now, in a short run."""
+def page(name: str, live: bool = False) -> str:
+    """What a page shows of its record; `live` measures now, in a short run."""
     spike = load(name)
     record = run(spike, spike.QUICK) if live else recorded(name)
-    sign, control = "holds" if record["holds"] else "does not hold", record["control"]
-    print(f'!!! {"success" if record["holds"] else "failure"} "The hypothesis {sign}"')
-    print(f"    {record['verdict']}\n")
+    kind, sign = ("success", "holds") if record["holds"] else ("failure", "does not hold")
+    parts = [f'!!! {kind} "The hypothesis {sign}"\n    {record["verdict"]}']
     for title, group in record["groups"].items():
-        print(f"{chart(title, group)}\n\n{table(title, group)}\n")
-    print(f'??? note "The control: {control["what"]}"')
-    print(f"    {control['verdict']} So the same verdict can say no.\n")
-    for title, group in control["groups"].items():
-        print("\n".join(f"    {line}" for line in table(title, group).splitlines()) + "\n")
+        parts += [chart(title, group), table(title, group)]
+    parts += [with_what(record, live), *aside(record["control"])]
+    return "\n\n".join(filter(None, parts))
+
+
+def aside(control: dict[str, Any]) -> list[str]:
+    """The control, folded away."""
+    head = f'??? note "The control: {control["what"]}"'
+    tables = [indented(table(title, group)) for title, group in control["groups"].items()]
+    return [f"{head}\n    {control['verdict']} So the same verdict can say no.", *tables]
+
+
+def indented(text: str) -> str:
+    return "\n".join(f"    {line}" for line in text.splitlines())
+
+
+def with_what(record: dict[str, Any], live: bool) -> str:
+    """When, with what, and how far to trust it."""
     when = "Measured when this page was built" if live else f"Recorded on {record['date']}"
     told = ", ".join(f"{key} {value}" for key, value in record["versions"].items())
-    told = told.replace("machine ", "")
-    print(f"{when}, with {told}.")
-    if any(map(drawable, record["groups"].values())):
-        print(
-            f"In each of {record['n']} rounds the trials took turns. The ratio is to the first row,"
-        )
-        print("in the same round; trust it more than the numbers, since the machine was not alone")
-        print("and yours is another one.")
-    print()
-    print(f"It feeds {', '.join(f'ADR-{number}' for number in spike.ADRS)}.", end=" ")
-    print(f"The experiment: [`{name}.py`]({name}.py). `make spikes` measures again.")
+    said = f"{when}, with {told.replace('machine ', '')}."
+    if not any(map(drawable, record["groups"].values())):
+        return said
+    said += f" In each of {record['n']} rounds the trials took turns. The ratio is to the first row"
+    said += ", in the same round; trust it more than the numbers, since the machine was not alone"
+    return f"{said} and yours is another one."
 
 
 def table(title: str, group: Mapping[str, Any]) -> str:
@@ -352,8 +359,10 @@ def table(title: str, group: Mapping[str, Any]) -> str:
 
 
 def shown(value: Any) -> str:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return {True: "yes", False: "no"}.get(value, str(value)) if value is not None else ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return value
     return f"{value:,.0f}" if abs(value) >= 100 or value == int(value) else f"{value:.3g}"
 
 
