@@ -4,12 +4,21 @@ Every page is opened in a headless Chromium, as a phone and as a desktop see it,
 """
 
 import json
+import os
 import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
 from functools import cache
+from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
+from support import until
 from support_browser import DESKTOP, PHONE, Browser, served
-from support_docs import built, site
+from support_docs import ROOT, built, site
 
 RESOURCE = re.compile(
     r"""<(?:script|img|iframe|source|video|audio|embed|object)\b[^>]*\b(?:src|data)="?(?:https?:|//)"""
@@ -185,6 +194,65 @@ def test_the_first_stop_of_the_keyboard_skips_to_the_content(browser, address):
     key = {"key": "Tab", "code": "Tab", "windowsVirtualKeyCode": 9}
     page.call("Input.dispatchKeyEvent", type="keyDown", **key)
     assert page.value("document.activeElement.matches('a.md-skip')")
+
+
+# `mkdocs serve`, for whoever writes: a change is seen without doing anything.
+
+CHANGES = {  # what is edited -> the page that shows it
+    "site/roads.md": "roads.html",
+    "adr/0001-one-line-in-one-line-out.md": "adr/0001-one-line-in-one-line-out.html",
+    "minimcp/protocol.py": "minimcp/protocol.py.html",
+    "notebooks/01_a_line_in_a_line_out.ipynb": "notebooks/01_a_line_in_a_line_out.html",
+}
+
+
+def fetched(url):
+    try:
+        with urlopen(url, timeout=30) as response:
+            return response.read().decode()
+    except OSError:
+        return ""
+
+
+def edit(path, word):
+    """Put a word into a file where that leaves it what it is."""
+    text = path.read_text(encoding="utf-8")
+    old = {".py": "The vocabulary", ".ipynb": "A line in, a line out"}.get(path.suffix, "# ")
+    path.write_text(text.replace(old, f"{old}{word} ", 1), encoding="utf-8")
+
+
+@pytest.mark.timeout(300)
+def test_a_page_that_is_being_written_is_shown_anew_by_itself(tmp_path, capsys):
+    assert built()  # it can be built here at all
+    for name in ("site", "adr", "minimcp", "examples", "notebooks"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    (tmp_path / "tests").mkdir()
+    for name in ("mkdocs.yml", *map(str, (ROOT / "tests").glob("*.[pt][yo]*"))):
+        shutil.copy(ROOT / name, tmp_path / Path(name).relative_to(ROOT if "/" in name else "."))
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = ["-m", "mkdocs", "serve", "--dev-addr", f"127.0.0.1:{port}"]
+    env = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(tmp_path)}
+    with (tmp_path / "log").open("w") as log:
+        process = subprocess.Popen(
+            [sys.executable, *command], cwd=tmp_path, env=env, stdout=log, stderr=log
+        )
+    try:
+        until(lambda: fetched(f"http://127.0.0.1:{port}/index.html"), timeout=120)
+        took = {}
+        for number, (name, page) in enumerate(CHANGES.items()):
+            url, word = f"http://127.0.0.1:{port}/{page}", f"EDITED{number}"
+            assert word not in fetched(url)
+            begun = time.monotonic()
+            edit(tmp_path / name, word)
+            until(lambda url=url, word=word: word in fetched(url), timeout=60, what=name)
+            took[name] = time.monotonic() - begun
+    finally:
+        process.terminate()
+        process.wait(30)
+    with capsys.disabled():
+        print("\nseen anew after", {name: f"{seconds:.1f} s" for name, seconds in took.items()})
 
 
 # Does the browser test notice? A page with every mistake has to be told.

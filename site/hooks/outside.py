@@ -108,10 +108,17 @@ def add(files: Files, config: MkDocsConfig, path: Path) -> tuple[str, str]:
         text = notebook_page(path)
     else:
         text = weave(path, home)
-    named = {*reading_order(), *examples(), *notebooks()}
-    inclusion = InclusionLevel.INCLUDED if path in named else InclusionLevel.NOT_IN_NAV
+    inclusion = InclusionLevel.INCLUDED
+    if path not in {*reading_order(), *examples(), *notebooks()}:
+        inclusion, text = InclusionLevel.NOT_IN_NAV, unsearched(text)
     files.append(File.generated(config, uri, content=text, inclusion=inclusion))
     return home, text
+
+
+def unsearched(text: str) -> str:
+    """A page that a search does not find: it stands behind others."""
+    told = "search: {exclude: true}\n"
+    return f"---\n{told}{text[4:]}" if text.startswith("---\n") else f"---\n{told}---\n\n{text}"
 
 
 def linked(home: str, text: str) -> Iterator[Path]:
