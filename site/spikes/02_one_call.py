@@ -65,6 +65,7 @@ def steps(server: Any) -> dict[str, Callable[[], object]]:
 
 def measure(rounds: int, control: bool = False) -> lab.Groups:
     """The round trip, what of it happens in `handle_line`, and the parts of that, in turn."""
+    lab.pin()
     names: dict[str, Any] = {}
     source = lab.OURS + (GENERIC if control else "")
     exec(source, names)  # noqa: S102 (the same server, here and in the child)
