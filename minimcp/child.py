@@ -32,6 +32,7 @@ class Child:
         self.last_words: deque[str] = deque(maxlen=20)
         self.outbox: SimpleQueue[bytes | None] = SimpleQueue()
         self.threads: list[Thread] = []
+        self.given_up = ""
 
     def open(self, receive: Callable[[str | None], None]) -> None:
         """Start the process; `ConnectionError` if there is no such command."""
@@ -56,6 +57,7 @@ class Child:
         """Close its stdin, wait, then SIGTERM, then SIGKILL; nothing is left behind."""
         self.outbox.put(None)
         waiting = self.threads[0]
+        self.given_up = ", after we had given up" if waiting.is_alive() else ""
         waiting.join(POLITE)
         for name in ("SIGTERM", "SIGKILL"):
             if waiting.is_alive():
@@ -69,7 +71,7 @@ class Child:
         for thread in self.threads[:2]:
             thread.join(FIRM)
         code = self.process.poll()
-        end = "closed its output" if code is None else f"ended with exit code {code}"
+        end = "closed its output" if code is None else f"ended with exit code {code}{self.given_up}"
         return "\n  ".join([f"the server {self.command} {end}", *self.last_words])
 
     def _signal(self, name: str) -> None:

@@ -26,12 +26,16 @@ def run(server: Server, argv: list[str] | None = None) -> None:
     """
     argv = sys.argv[1:] if argv is None else argv
     options = server_options(argv) if argv else None
-    if options and options.http is not None:
-        from .http import serve as serve_http
+    try:
+        log = logger(options) if options else None
+        if options and options.http is not None:
+            from .http import serve as serve_http
 
-        serve_http(server, port=options.http, log=logger(options), token_file=options.token_file)
-    else:
-        serve(server, logger(options) if options else None)
+            serve_http(server, port=options.http, log=log, token_file=options.token_file)
+        else:
+            serve(server, log)
+    except (OSError, OverflowError) as error:  # a file or a port that cannot be had
+        sys.exit(f"cannot serve: {error}")
 
 
 def server_options(argv: list[str]) -> Namespace:
@@ -39,12 +43,11 @@ def server_options(argv: list[str]) -> Namespace:
     from argparse import ArgumentParser
 
     parser = ArgumentParser()
-    parser.add_argument(
-        "--http", nargs="?", type=int, const=3000, metavar="PORT", help="serve HTTP"
-    )
-    parser.add_argument("--token-file", metavar="FILE", help="over HTTP, demand this bearer token")
-    parser.add_argument("--log", metavar="FILE", help="append every message to a file")
-    parser.add_argument("--verbose", action="store_true", help="show every message on stderr")
+    add = parser.add_argument
+    add("--http", nargs="?", type=int, const=3000, metavar="PORT", help="serve HTTP")
+    add("--token-file", metavar="FILE", help="over HTTP, demand this bearer token")
+    add("--log", metavar="FILE", help="append every message to a file")
+    add("--verbose", action="store_true", help="show every message on stderr")
     return parser.parse_args(argv)
 
 
@@ -53,8 +56,7 @@ def logger(options: Namespace) -> Log | None:
     if not options.log and not options.verbose:
         return None
     file = open(options.log, "a", encoding="utf-8") if options.log else sys.stderr  # noqa: SIM115
-    clock = time.strftime
-    return lambda what, line: print(clock("%F %T"), what, line.strip(), file=file, flush=True)
+    return lambda way, line: print(time.strftime("%F %T"), way, line.strip(), file=file, flush=True)
 
 
 # ## A client
@@ -73,19 +75,21 @@ def main(argv: list[str] | None = None) -> int:
     except (ProtocolError, ConnectionError, TimeoutError) as error:
         print(f"error: {printable(str(error))}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        return 130
 
 
 def client_options(argv: list[str] | None) -> Namespace:
     """The options of `python -m minimcp.client`."""
     from argparse import ArgumentParser
 
-    parser = ArgumentParser("python -m minimcp.client", description=main.__doc__)
-    parser.add_argument(
-        "target", nargs="*", help="a URL, or a command (after -- if it has options)"
-    )
-    parser.add_argument("--call", nargs=2, metavar=("NAME", "JSON"), help="call a tool")
-    parser.add_argument("--era", choices=("auto", "modern", "legacy"), default="auto")
-    parser.add_argument("--trace", action="store_true", help="show every message on stderr")
+    usage = "%(prog)s [--call NAME JSON] [--era ERA] [--trace] [URL | COMMAND | -- COMMAND -OPTION]"
+    parser = ArgumentParser("python -m minimcp.client", usage, description=main.__doc__)
+    add = parser.add_argument
+    add("target", nargs="*", help="a URL, or a command (after -- if it has options)")
+    add("--call", nargs=2, metavar=("NAME", "JSON"), help="call a tool")
+    add("--era", choices=("auto", "modern", "legacy"), default="auto")
+    add("--trace", action="store_true", help="show every message on stderr")
     return parser.parse_args(argv)
 
 

@@ -151,7 +151,9 @@ def serve(server: Server, log: Log | None = None, grace: float = GRACE) -> None:
     with 130, SIGTERM at once. `log(direction, line)` sees every message.
     """
     try:
-        if sys.stdin and sys.stdin.isatty():
+        if not sys.stdin or not sys.stdout:
+            sys.exit("cannot serve: stdin and stdout have to be open")
+        if sys.stdin.isatty():
             print(HELLO, file=sys.stderr)
         loop = Loop(server, Wire(log))
         loop.watch()

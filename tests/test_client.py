@@ -898,11 +898,10 @@ def test_a_server_that_never_answers_is_an_error_that_names_it(era):
         pid = client
     assert pid is None
     assert quickly(started, 15)
-    assert (
-        "still loading" in str(caught.value)
-        or "initialize" in str(caught.value)
-        or ("server/discover" in str(caught.value))
-    )
+    said = str(caught.value)
+    assert said.startswith(("server/discover: no answer in", "initialize: no answer in"))
+    assert "ended with exit code 0, after we had given up" in said
+    assert said.endswith("still loading")
 
 
 def test_a_server_that_closes_its_output_but_lives_is_an_error_at_once():
@@ -1283,10 +1282,23 @@ def test_the_command_line_fails_when_the_tool_fails():
     assert "Traceback" not in done.stdout
 
 
+def test_the_command_line_ends_quietly_at_ctrl_c(tmp_path):
+    (tmp_path / "silent.py").write_text(
+        "import sys\nprint('up', file=sys.stderr)\nsys.stdin.read()"
+    )
+    command = [sys.executable, "-m", "minimcp.client", sys.executable, str(tmp_path / "silent.py")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stderr.readline() == b"up\n"
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=20) == (b"", b"")
+    assert process.returncode == 130
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (["--", "no-such-cmd"], "no-such-cmd"),
+        ([sys.executable, "-c", "print(1)"], "-- COMMAND"),
         (["--call", "nope", "{}", "--", *TOOLS], "nope"),
         (["--call", "add", "{not json", "--", *TOOLS], "JSON"),
     ],

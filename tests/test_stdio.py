@@ -538,6 +538,29 @@ def test_a_server_that_is_piped_says_nothing_on_its_own():
         assert ends_quietly(server)
 
 
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "<&- >&-"])
+def test_a_server_without_a_wire_says_so_in_one_line(closed):
+    command = ["sh", "-c", f'exec "$@" {closed}', "sh", *TOOLS]
+    done = subprocess.run(command, input="", capture_output=True, text=True, timeout=60)
+    said = "cannot serve: stdin and stdout have to be open\n"
+    assert (done.returncode, done.stderr) == (1, said)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--log", "/no/such/folder/x"], "No such file or directory: '/no/such/folder/x'"),
+        (["--http", "0", "--token-file", "/no/such"], "No such file or directory: '/no/such'"),
+        (["--http", "65536"], "port must be 0-65535"),
+    ],
+)
+def test_a_server_that_cannot_start_says_why_without_a_traceback(arguments, said):
+    done = subprocess.run([*TOOLS, *arguments], capture_output=True, text=True, timeout=60)
+    last = done.stderr.splitlines()[-1]
+    assert (done.returncode, last.startswith("cannot serve: "), said in last) == (1, True, True)
+    assert "Traceback" not in done.stderr
+
+
 def test_serve_is_what_run_does_without_a_command_line(tmp_path):
     command = server_file(
         tmp_path,
