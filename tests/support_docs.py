@@ -12,8 +12,8 @@ What may stand between fences, and what happens to it:
 - `text`, `http`, `toml`, `yaml`, `nginx`: shown and no more.
 
 All blocks of one page share their names and a folder, which has everything that the root of the
-repository has. A `python` block with `title="shop.py"` is saved there, too. `returncode="1"` says
-how a script, or the last command, must end. A block that is shown and not run has a reason on the
+repository has. A `python` block with `title="shop.py"` is saved there, too. Where the site runs a
+block, `returncode="1"` says how it must end. A block that is shown and not run has a reason on the
 line before: `<!-- not run: … -->`.
 """
 
@@ -45,6 +45,7 @@ FENCE = re.compile(
     r"^(?P<indent> *)(?P<ticks>`{3,})(?P<info>[^`\n]*)\n(?P<body>.*?)^(?P=indent)(?P=ticks) *$",
     re.M | re.S,
 )
+KNOWN = {"title", "linenums", "hl_lines"}  # what the site understands behind a language
 SHOWN = {"text", "http", "toml", "yaml", "nginx"}
 SECONDS = 60  # for one command
 SAME = doctest.ELLIPSIS
@@ -129,6 +130,9 @@ def run(block: Block, name: str, names: dict[str, Any]) -> str:
     """Run one block; what is wrong with it, or nothing."""
     if block.why is not None:
         return "" if len(block.why) > 10 else "why is it not run?"
+    unknown = set() if block.executed else {*re.findall(r"(\w+)=", block.options)} - KNOWN
+    if unknown:
+        return f"the site would not take this for a block, because of {', '.join(unknown)}"
     if block.language in SHOWN and not block.executed:
         return ""
     if block.language not in RUNNERS:

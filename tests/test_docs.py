@@ -73,7 +73,7 @@ $ python -c "print(6 * 7)"
 true
 ```
 
-```console returncode="3"
+```console exec="1" returncode="3"
 $ exit 3
 ```
 
@@ -112,7 +112,8 @@ WRONG = {
     '```python exec="1"\n1 / 0\n```': "ZeroDivisionError",
     "```console\n$ echo one\ntwo\n```": "the page says",
     "```console\n$ exit 3\n```": "exit code 3",
-    '```console returncode="1"\n$ exit 3\n```': "exit code 3",
+    '```console exec="1" returncode="1"\n$ exit 3\n```': "exit code 3",
+    '```console returncode="3"\n$ exit 3\n```': "because of returncode",
     "```console\necho one\n```": "begins with a `$ ` and a command",
     "```bash\nfalse | true\n```": "exit code 1",
     "```bash\necho one\n```\n```text\ntwo\n```": "the page says",

@@ -94,6 +94,10 @@ ASKED = """(() => {
   for (const image of all('main pre, main table, main svg'))
     if (image.getBoundingClientRect().width > innerWidth && !image.closest(
         '.md-typeset__scrollwrap, .highlight, .picture, code')) add('too wide', image);
+  const words = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
+  for (let text; text = words.nextNode();)
+    if (/```|^:::|<!--/.test(text.data) && !text.parentElement.closest('pre, code, script, style'))
+      add('Markdown that was not understood', text.parentElement);
   let last = 0;
   for (const heading of all('main h1, main h2, main h3, main h4, main h5')) {
     const level = Number(heading.tagName[1]);
@@ -155,7 +159,8 @@ SHARES = 4  # the pages are dealt out, so that no test takes very long
 @pytest.mark.parametrize("share", range(SHARES))
 def test_every_page_is_whole_quiet_and_fits(browser, address, share):
     """No request to elsewhere, no complaint, no sideways scroll, landmarks, names and contrast."""
-    page, wrong = browser.page(), {}
+    page = browser.page()
+    wrong: dict[str, list[str]] = {}  # what is wrong -> where
     for name in names()[share::SHARES]:
         page.look(DESKTOP, dark=False)
         page.go(f"{address}/{name}")
@@ -164,14 +169,14 @@ def test_every_page_is_whole_quiet_and_fits(browser, address, share):
             scheme = "slate" if dark else "default"
             page.until(f"document.body.dataset.mdColorScheme === '{scheme}'")
             found = [*page.value(ASKED), *page.value(CONTRAST)]
-            wide = page.value("document.documentElement.scrollWidth - innerWidth")
-            found += [f"{wide} pixels too wide"] if wide > 0 else []
-            if found:
-                wrong[name, width, scheme] = found
+            if page.value("document.documentElement.scrollWidth > innerWidth"):
+                found.append("it scrolls sideways")
+            for what in found:
+                wrong.setdefault(what, []).append(f"{name} {width} {scheme}")
         outside = [url for url in page.requests if not url.startswith((address, "data:", "blob:"))]
-        if outside or page.complaints:
-            wrong[name] = [*outside, *page.complaints]
-    assert wrong == {}
+        for what in (*outside, *page.complaints):
+            wrong.setdefault(what, []).append(name)
+    assert {what: (len(where), where[0]) for what, where in wrong.items()} == {}
 
 
 @pytest.mark.parametrize("words", ["tools/call", "-32602", "isError"])
@@ -258,7 +263,7 @@ def test_a_page_that_is_being_written_is_shown_anew_by_itself(tmp_path, capsys):
 # Does the browser test notice? A page with every mistake has to be told.
 
 BAD = """<!DOCTYPE html><html><head><title>x</title></head><body style="margin:0"><main>
-<h1>One</h1><h1>Two</h1><h3>Three</h3><img src="picture.png"><button></button>
+<h1>One</h1><h1>Two</h1><h3>Three</h3><p>```console oops</p><img src="picture.png"><button></button>
 <p style="color:#999">too pale to read</p><div style="width:3000px">wide</div>
 <svg width="9" height="9"></svg><script src="http://elsewhere.example/x.js"></script>
 <script>console.error("complaint")</script></main></body></html>"""
@@ -279,6 +284,7 @@ def test_a_page_with_mistakes_is_seen_through(browser, tmp_path):
             "level left out",
         ):
             assert mistake in said
+        assert "Markdown that was not understood" in said
         assert "too pale to read" in "\n".join(page.value(CONTRAST))
         assert page.value("document.documentElement.scrollWidth") > PHONE
         assert any("elsewhere.example" in url for url in page.requests)
