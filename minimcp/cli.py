@@ -72,7 +72,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         with Client(target, era=options.era, trace=show if options.trace else None) as client:
             return talk(client, options)
-    except (ProtocolError, ConnectionError, TimeoutError) as error:
+    except (ProtocolError, ConnectionError, TimeoutError, ValueError) as error:
         print(f"error: {printable(str(error))}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

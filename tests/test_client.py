@@ -1299,6 +1299,7 @@ def test_the_command_line_ends_quietly_at_ctrl_c(tmp_path):
     [
         (["--", "no-such-cmd"], "no-such-cmd"),
         ([sys.executable, "-c", "print(1)"], "-- COMMAND"),
+        (["http://127.0.0.1:abc/mcp"], "error: Port could not be cast"),
         (["--call", "nope", "{}", "--", *TOOLS], "nope"),
         (["--call", "add", "{not json", "--", *TOOLS], "JSON"),
     ],
