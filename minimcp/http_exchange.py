@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from io import BufferedReader, RawIOBase
-from select import POLLIN, poll
+from selectors import EVENT_READ, DefaultSelector
 from socket import SHUT_RDWR, socket
 from threading import Event
 from typing import Any
@@ -99,9 +99,9 @@ class Endpoint:
 
 def is_quiet(sock: socket) -> bool:
     """Whether a kept connection is still good: nothing comes from it, not even its end."""
-    watch = poll()
-    watch.register(sock, POLLIN)
-    return not watch.poll(0)
+    with DefaultSelector() as watch:  # the best that the platform has
+        watch.register(sock, EVENT_READ)
+        return not watch.select(0)
 
 
 # ## Time
