@@ -184,10 +184,14 @@ def booking() -> Model:
     def book(show: str) -> Message:
         return saying(None, ("1", "east__book", json.dumps({"show": show, "ages": [41, 9]})))
 
+    def mend(refusal: str) -> Message:
+        found = re.search("everybody may see ([^ ,]+)", refusal)
+        return book(found[1]) if found else saying(f"I could not book anything. {refusal}")
+
     return scripted(
         lambda task: saying(None, ("1", "east__list_shows", "{}")),
         lambda shows: book("jaws-17:30"),
-        lambda refusal: book(re.findall("everybody may see ([^ ,]+)|$", refusal)[0]),
+        mend,
         lambda booked: saying(f"Jaws is not for children of 9, so I booked this: {booked}"),
     )
 

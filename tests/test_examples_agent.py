@@ -444,10 +444,12 @@ def test_without_a_key_a_scripted_model_corrects_itself_after_a_refusal():
 
 
 def test_without_consent_nothing_is_booked():
-    done = run(text="y\nn\nn\n")
+    done = run(text="y\nn\n")
     assert done.stdout.endswith(
+        "I could not book anything. "
         "Error: the user does not allow this call; ask, or find another way\n"
     )
+    assert done.stdout.count("[y/N]") == 2
     assert [line for line in done.stderr.splitlines() if line.startswith("east")] == [
         "east list_shows {}"
     ]
