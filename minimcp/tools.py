@@ -81,12 +81,12 @@ class Tool:
         self.definition = {**derived, **output_schema(returned), **given}
         if problems := validate(self.definition["inputSchema"], OF_OBJECT):
             raise ValueError(explain(problems, f"{self.name}: input_schema"))
+        self.check = checker(self.definition["inputSchema"])
         if "x-mcp-header" in dumps(self.definition["inputSchema"]):
             from .http_headers import annotated
 
             annotated(self.definition["inputSchema"])  # `ValueError` for a mark that cannot work
         self.makes_blocks = returned == Content
-        self.check = checker(self.definition["inputSchema"])
         self.check_result = checker(self.definition.get("outputSchema", {}))
 
     def listed(self, modern: bool) -> Params:
