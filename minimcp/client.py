@@ -42,7 +42,7 @@ def reading(what: str) -> Iterator[None]:
     """Nonsense in a reply shows where it is used; here it gets a name."""
     try:
         yield
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
         raise ConnectionError(f"malformed reply to {what}: {error!r}") from None
 
 

@@ -628,6 +628,24 @@ def test_a_cursor_that_is_refused_again_is_an_error(tmp_path):
     assert fake.methods().count("tools/list") == 4
 
 
+def test_a_result_whose_schema_is_nested_too_deeply_is_a_malformed_reply():
+    source = """
+        schema = {}
+        for _ in range(200):
+            schema = {"type": "object", "properties": {"p": schema}}
+        tool = {"name": "t", "inputSchema": {"type": "object"}, "outputSchema": schema}
+        for request in requests():
+            if request["method"] == "tools/list":
+                reply(request, resultType="complete", tools=[tool])
+            else:
+                say(request, "done", structuredContent={})
+    """
+    with Client(fake_server(source)) as client:
+        client.list_tools()
+        with pytest.raises(ConnectionError, match="malformed reply to tools/call t: Recursion"):
+            client.call_tool("t")
+
+
 @pytest.mark.req("C-CLI-14")
 def test_a_schema_that_points_into_the_network_is_never_fetched():
     hits = []
