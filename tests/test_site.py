@@ -133,7 +133,8 @@ CONTRAST = """(() => {
   const walk = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
   for (let text; text = walk.nextNode();) {
     const node = text.parentElement, parent = node.parentElement;
-    const kind = [node.tagName, node.className, parent.tagName, parent.className].join(' ');
+    const look = one => [one.tagName, one.className, one.getAttribute('style') ?? ''].join(' ');
+    const kind = look(node) + ' in ' + look(parent);
     if (!text.data.trim() || done.has(kind)) continue;
     if (!node.checkVisibility({opacityProperty: true, visibilityProperty: true})) continue;
     const style = getComputedStyle(node);
@@ -258,6 +259,26 @@ def test_a_page_that_is_being_written_is_shown_anew_by_itself(tmp_path, capsys):
         process.wait(30)
     with capsys.disabled():
         print("\nseen anew after", {name: f"{seconds:.1f} s" for name, seconds in took.items()})
+
+
+FETCHED = [
+    '<script src="https://elsewhere.example/x.js">',
+    "<script defer src=//elsewhere.example/x.js>",
+    '<img alt="" src="http://elsewhere.example/x.png">',
+    '<link rel="preconnect" href="https://fonts.gstatic.com" crossorigin>',
+    '<link rel=stylesheet href="https://fonts.example/css?family=Roboto">',
+    '<div class="md-source" data-md-component="source">',
+]
+NOT_FETCHED = [
+    '<a href="https://elsewhere.example">',
+    '<script src="assets/x.js">',
+    '<link rel="canonical" href="https://elsewhere.example">',
+]
+
+
+def test_what_a_page_fetches_is_told_from_where_it_links():
+    assert [text for text in FETCHED if not RESOURCE.search(text)] == []
+    assert [text for text in NOT_FETCHED if RESOURCE.search(text)] == []
 
 
 # Does the browser test notice? A page with every mistake has to be told.

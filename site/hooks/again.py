@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 import sys
+from itertools import takewhile
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import Files
@@ -20,9 +21,19 @@ sys.path.insert(0, str(Path(__file__).parent))
 from facts import ROOT
 
 RUNS = re.compile(r'^ *`{3,}.*exec="|^::: ', re.M)
-CODE = ("minimcp/*.py", "examples/*", "notebooks/teach/*.py", "site/spikes/*.py")
+CODE = ("minimcp/*.py", "examples/*.py", "notebooks/teach/*.py", "site/spikes/*.[pj]*")
+
+
+class Kept(NamedTuple):
+    """A page as it was rendered: from what, what it became, and what the search knows of it."""
+
+    made_of: Any
+    seen: Any
+    entries: list[Any]
+
+
 serving = False
-kept: dict[str, tuple[Any, Any]] = {}  # page -> what it was made of, and what it became
+kept: dict[str, Kept] = {}
 
 
 def on_startup(command: str, dirty: bool) -> None:
@@ -37,18 +48,35 @@ def made_of(markdown: str) -> Any:
     return markdown, times
 
 
+def before(page: Page) -> Kept | None:
+    """What the page was, if it is still the same."""
+    found = kept.get(page.file.src_uri) if serving else None
+    return found if found and found.made_of == page.made_of else None
+
+
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Nothing to render, if it was rendered before."""
     page.made_of = made_of(markdown)
-    found = kept.get(page.file.src_uri)
-    return "" if serving and found and found[0] == page.made_of else markdown
+    return "" if before(page) else markdown
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """What it was rendered to, now or before."""
-    found = kept.get(page.file.src_uri)
-    if serving and found and found[0] == page.made_of:
-        html, page.toc, page.present_anchor_ids, page._title_from_render = found[1]
-    seen = html, page.toc, page.present_anchor_ids, page._title_from_render
-    kept[page.file.src_uri] = page.made_of, seen
+    if found := before(page):
+        html, page.toc, page.present_anchor_ids, page._title_from_render = found.seen
+        page.meta["search"] = {"exclude": True}  # no need to look at it once more
+    else:
+        seen = html, page.toc, page.present_anchor_ids, page._title_from_render
+        kept[page.file.src_uri] = Kept(page.made_of, seen, [])
     return html
+
+
+def on_page_context(context: Any, page: Page, config: MkDocsConfig, nav: Any) -> Any:
+    """Let the search have what it had, or remember what it has found."""
+    entries, known = config.plugins["material/search"].search_index.entries, kept[page.file.src_uri]
+    if serving and known.entries:
+        entries += known.entries
+    else:
+        here = takewhile(lambda one: one["location"].split("#")[0] == page.url, reversed(entries))
+        known.entries[:] = [*here][::-1]
+    return context

@@ -11,6 +11,7 @@ import logging
 import re
 import sys
 from collections.abc import Callable, Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ from weave import docstring, pieces
 log = logging.getLogger("mkdocs.hooks.generated")
 MARK = re.compile(r"^<!-- generated: (\S+) -->$", re.M)
 RESULTS = ROOT / "site" / "results"
+READ = ("minimcp/*.py", "examples/*.py", "notebooks/*.ipynb", "adr/*.md", "tests/*.[pt][yo]*")
+READ += ("site/results/*.json", "site/spikes/*.[mj]*")
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
@@ -33,12 +36,23 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
     def table_of(match: re.Match[str]) -> str:
         try:
-            return TABLES[match[1]]()
+            return made(match[1], stamp())
         except Exception as error:
             log.warning("%s: %s: %r", page.file.src_uri, match[0], error)
             return match[0]
 
     return "".join(p if is_code else MARK.sub(table_of, p) for is_code, p in pieces(markdown))
+
+
+@cache
+def made(name: str, stamp: object) -> str:
+    return TABLES[name]()
+
+
+def stamp() -> object:
+    """What changes when a file does that a table is read from."""
+    files = [path for pattern in READ for path in ROOT.glob(pattern)]
+    return len(files), max(path.stat().st_mtime_ns for path in files)
 
 
 def table(head: str, rows: Iterable[Iterable[object]]) -> str:

@@ -13,6 +13,7 @@ import posixpath
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -107,12 +108,17 @@ def add(files: Files, config: MkDocsConfig, path: Path) -> tuple[str, str]:
         files.append(File(home, str(ROOT), config.site_dir, config.use_directory_urls))
         text = notebook_page(path)
     else:
-        text = weave(path, home)
+        text = woven(path, home, path.stat().st_mtime_ns)
     inclusion = InclusionLevel.INCLUDED
     if path not in {*reading_order(), *examples(), *notebooks()}:
         inclusion, text = InclusionLevel.NOT_IN_NAV, unsearched(text)
     files.append(File.generated(config, uri, content=text, inclusion=inclusion))
     return home, text
+
+
+@cache
+def woven(path: Path, home: str, changed: int) -> str:
+    return weave(path, home)
 
 
 def unsearched(text: str) -> str:
