@@ -43,7 +43,7 @@ from minimcp.schema import checker, explain, validate
 from minimcp.tools import Tool, call_tool, list_tools
 
 POLL = 1.0  # seconds between two looks at the folder
-LISTING = 5.0  # seconds in which a provider says what it has
+LISTING = 3.0  # seconds in which a provider says what it has
 TIMEOUT, OUTPUT = 30.0, 1_000_000  # seconds and bytes of a call, unless the tool says otherwise
 SMALL = 100_000  # bytes that fit an argument on every system
 FRESH = 50_000_000  # nanoseconds in which a second edit may get the same time stamp

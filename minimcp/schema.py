@@ -107,7 +107,9 @@ def _any_of(value: JSON, schemas: list[Schema], _: Schema) -> list[Problem]:
     for problems in tries:  # the best advice is about an alternative whose type did fit
         if any(where for where, _ in problems):
             return problems
-    return [("", " or ".join(what for problems in tries for _, what in problems))]
+    wanted = [what.partition(", got ")[0] for problems in tries for _, what in problems]
+    text = " or ".join(dict.fromkeys(wanted)).replace(" or expected ", " or ")
+    return [("", f"{text}, got {describe(value)}")]
 
 
 def _properties(value: Any, schemas: dict[str, Schema], _: Schema) -> list[Problem]:
