@@ -23,7 +23,7 @@ from support_docs import ROOT, built, site
 RESOURCE = re.compile(
     r"""<(?:script|img|iframe|source|video|audio|embed|object)\b[^>]*\b(?:src|data)="?(?:https?:|//)"""
     r"""|<link\b[^>]*\brel="?(?:stylesheet|preconnect|preload|icon|dns-prefetch)[^>]*\bhref="?(?:https?:|//)"""
-    r"""|data-md-component="source\""""
+    r"""|<\w[^<>]*\bdata-md-component="source\""""
 )
 LOOKS = [(width, dark) for width in (DESKTOP, PHONE) for dark in (False, True)]
 
