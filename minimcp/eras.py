@@ -96,12 +96,18 @@ def negotiate(client: Client, wanted: str, version: str | None) -> None:
         raise ConnectionError(f"no common revision: the server speaks {listed}")
     if wanted == "modern":
         raise ConnectionError("the server speaks no modern revision; try era='auto'")
-    _shake_hands(client, version or LEGACY[0])
+    try:
+        _shake_hands(client, version or LEGACY[0])
+    except ProtocolError as error:  # perhaps a modern server that was slow to start
+        slow = error.code == protocol.UNSUPPORTED_VERSION and wanted == "auto"
+        if not slow or MODERN[0] not in (_probe(client, "modern") or ()):
+            raise
 
 
 def _probe(client: Client, wanted: str, again: bool = True) -> JSON:
     """The revisions that a modern server lists; `None` if it is none, which silence says too."""
     client.era, client.protocol_version = "modern", MODERN[0]
+    client.connection.answers = False  # a modern server has no business asking
     try:
         found = client.ask("server/discover", {}, client.probe_timeout)
     except TimeoutError:
@@ -121,7 +127,7 @@ def _probe(client: Client, wanted: str, again: bool = True) -> JSON:
 
 def _shake_hands(client: Client, version: str) -> None:
     client.era, client.protocol_version = "legacy", version
-    client.connection.answers = True  # a modern server has no business asking
+    client.connection.answers = True
     asked = {"protocolVersion": version, "capabilities": client.declared, "clientInfo": INFO}
     found = client.ask("initialize", asked, client.timeout)
     client.protocol_version = found["protocolVersion"]

@@ -20,6 +20,7 @@ from support import (
     modern,
     notification,
     plain,
+    server_file,
 )
 
 from minimcp import Client, ProtocolError, Server
@@ -497,3 +498,25 @@ def test_one_server_object_serves_clients_of_both_eras_at_once():
         assert one.call_tool("echo", {"text": "x"}).text == "x"
         assert two.call_tool("echo", {"text": "x"}).text == "x"
         assert one.call_tool("echo", {"text": "x"}).text == "x"
+
+
+SLOW_TO_START = """
+    import json, sys, time
+    for line in sys.stdin:
+        message = json.loads(line)
+        first = message["id"] == 1
+        time.sleep(2 if first else 0)
+        reply = {"error": {"code": -32022, "message": "modern", "data": {
+            "supported": ["2026-07-28"], "requested": "2025-11-25"}}}
+        if message["method"] == "server/discover":
+            reply = {"result": {"resultType": "complete", "supportedVersions": ["2026-07-28"],
+                                "capabilities": {}}}
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], **reply}), flush=True)
+"""
+
+
+@pytest.mark.req("C-STDIO-20", "C-STDIO-21")
+def test_a_modern_server_that_is_slow_to_start_is_still_found(tmp_path):
+    """It answers the probe too late, and then says that it knows no handshake."""
+    with Client(server_file(tmp_path, SLOW_TO_START), probe_timeout=1) as client:
+        assert (client.era, client.protocol_version) == ("modern", "2026-07-28")
