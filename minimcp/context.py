@@ -82,7 +82,7 @@ class Context:
             raise ProtocolError(protocol.INVALID_REQUEST, text)
         return self
 
-    def close(self) -> bool:
+    def close(self) -> bool:  # ADR-0015
         """Take the request out of flight; false if it was not wanted any more."""
         return not self.cancelled and self.peer.in_flight.pop(self.id, None) is self
 

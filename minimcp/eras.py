@@ -24,7 +24,7 @@ TOLERATED = (*LEGACY, "2025-03-26")  # the same on the wire, as far as a client 
 # ## The server's end
 
 
-def admit(context: Context) -> None:
+def admit(context: Context) -> None:  # ADR-0002
     """Refuse a request that lacks what its era demands, before anything else looks at it."""
     if not context.modern:
         context.peer.check(context)

@@ -104,7 +104,7 @@ SHAPES: Final[dict[Any, Callable[..., Hint]]] = {
 ENDLESS: Final = "a type that contains itself; use dict or Any"
 
 
-def closed_object(call: Callable[..., Any], members: Members) -> Hint:
+def closed_object(call: Callable[..., Any], members: Members) -> Hint:  # ADR-0004, ADR-0006
     """The schema of named members, and a reader that calls `call` with them as keywords."""
     hints = {name: _member(name, *member) for name, member in members.items()}
     properties = {name: hint.schema for name, hint in hints.items()}

@@ -203,7 +203,7 @@ GONE: Final = 499  # a status for nobody: the client has left
 STATUS: Final = {protocol.METHOD_NOT_FOUND: 404, **dict.fromkeys(protocol.MCP_ERRORS, 400)}
 
 
-class Post(Peer):
+class Post(Peer):  # ADR-0008
     """The sender of one POST."""
 
     def __init__(self, app: App, headers: Headers) -> None:

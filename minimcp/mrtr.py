@@ -95,7 +95,7 @@ def resume(context: Context) -> None:
 # makes a key of its own.
 
 
-def seal(state: JSON, context: Context) -> str:
+def seal(state: JSON, context: Context) -> str:  # ADR-0016
     """The state as a text that only we can write, good for `TTL` seconds and this request."""
     text = dumps([int(time.time()) + TTL, state])
     return f"{text}.{_code(text, context)}"

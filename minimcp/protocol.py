@@ -99,7 +99,7 @@ class ProtocolError(Exception):
     def __str__(self) -> str:
         return f"{self.message} ({self.code})" + (f" {self.data}" if self.data else "")
 
-    def reply(self, ident: object) -> Message:
+    def reply(self, ident: object) -> Message:  # ADR-0009
         """The error reply; without an `id` member when there is none that could be read."""
         unknown = self.code in RESERVED and self.code not in MCP_ERRORS
         error = {"code": INTERNAL_ERROR if unknown else self.code, "message": self.message}

@@ -32,7 +32,7 @@ def validate(value: JSON, schema: Schema) -> list[Problem]:
     return problems
 
 
-def checker(schema: Schema, trusted: bool = True) -> Check:
+def checker(schema: Schema, trusted: bool = True) -> Check:  # ADR-0005
     """A function that lists the problems of a value; `ValueError` if the schema is no schema.
 
     In a schema that is not `trusted`, because a peer sent it, no `pattern` is ever run.

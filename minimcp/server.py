@@ -63,7 +63,7 @@ class Server:
 
     # The seam
 
-    def handle_line(self, line: str, peer: Peer | None = None) -> str | None:
+    def handle_line(self, line: str, peer: Peer | None = None) -> str | None:  # ADR-0001
         """Answer one line with one line, or with `None` when there is nothing to say."""
         if not line or line.isspace():
             return None

@@ -26,7 +26,7 @@ Log = Callable[[str, str], object]  # gets "received" or "sent", and the line
 # are moved to other numbers, 0 becomes the null device, and 1 becomes stderr.
 
 
-class Wire:
+class Wire:  # ADR-0007
     """The two pipes to the client, out of everybody's reach."""
 
     def __init__(self, log: Log | None) -> None:
@@ -62,7 +62,7 @@ class Wire:
 # up, and a cancellation is always read.
 
 
-class Leader(threading.Thread):
+class Leader(threading.Thread):  # ADR-0007
     """Serves line after line, for as long as it leads."""
 
     def __init__(self, loop: "Loop") -> None:

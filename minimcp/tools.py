@@ -33,7 +33,7 @@ def list_tools(params: Params, context: Context) -> Params:
     return {"tools": [tools[name].listed(context.modern) for name in names], **more}
 
 
-def call_tool(params: Params, context: Context) -> Any:
+def call_tool(params: Params, context: Context) -> Any:  # ADR-0003
     """Serve `tools/call`. What the model can mend is a result; the rest is a JSON-RPC error."""
     name = expect(params, "name", str, "params")
     arguments = expect(params, "arguments", dict, "params", {})
