@@ -7,6 +7,8 @@ test in which one of them says what the protocol does not allow fails, whatever 
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 import wire
 from ledger import LEDGER
@@ -33,3 +35,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function):
     if wire.violations:
         pytest.fail("not allowed on the wire:\n" + "\n".join(wire.violations), pytrace=False)
     return result
+
+
+# A shell that starts us in the background makes us deaf to SIGINT, and our servers with us.
+signal.signal(signal.SIGINT, signal.default_int_handler)
