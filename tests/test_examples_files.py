@@ -122,7 +122,7 @@ ELSEWHERE = [
         "//etc/passwd",
         "/proc/self/environ",
         "/dev/null",
-        "./../root/../secret.txt",
+        "./../base/../secret.txt",
     ),
     *("~", "~root", "$HOME", "file:///etc/passwd", "..\\secret.txt", "%2e%2e/secret.txt"),
     *("", "nowhere", "nowhere/../../secret.txt", "a.txt/../../secret.txt", "a.txt\0"),
