@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .client import Client
     from .context import Context
     from .hints import Content
+    from .mrtr import InputRequired
     from .protocol import ProtocolError, ToolError
     from .server import Server
 
