@@ -45,12 +45,21 @@ nox.options.sessions = ["tests", "surroundings"]
 @nox.parametrize("version", PYTHONS, ids=PYTHONS)
 def tests(session: nox.Session, version: str) -> None:
     """The tests on one Python."""
-    python = shutil.which(f"python{version}")
-    if python is None or subprocess.run([python, "--version"], check=False).returncode:  # noqa: S603
+    python = found(version)
+    if python is None:
         record({"where": f"Python {version}", "python": "not here", "tests": "none"})
-        session.skip(f"there is no python{version} on the PATH")
+        session.skip(f"there is no python{version} on the PATH, nor in pyenv")
     with cloned("minimcp") as folder:
         run(session, f"Python {version}", folder, python)
+
+
+def found(version: str) -> str | None:
+    """A Python of this version, on the PATH or where pyenv puts it."""
+    kept = Path.home().glob(f".pyenv/versions/{version}.*/bin/python{version}")
+    for path in (shutil.which(f"python{version}"), *sorted(map(str, kept))):
+        if path and subprocess.run([path, "-c", ""], capture_output=True).returncode == 0:  # noqa: S603
+            return path
+    return None
 
 
 SURROUNDINGS = {
