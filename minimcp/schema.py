@@ -27,8 +27,8 @@ def validate(value: JSON, schema: Schema) -> list[Problem]:
     problems: list[Problem] = []
     for keyword, operand in schema.items():
         kind, rule, _ = KEYWORDS.get(keyword, REMARK)
-        if isinstance(value, kind):
-            problems += rule(value, operand, schema)
+        if isinstance(value, kind) and (found := rule(value, operand, schema)):
+            problems += found
     return problems
 
 
@@ -79,10 +79,9 @@ def step(key: str | int) -> str:
     return f".{key}" if str(key).isidentifier() else f"[{json.dumps(key)}]"
 
 
-def inside(key: str | int, value: JSON, schema: Schema) -> list[Problem]:
+def under(key: str | int, problems: list[Problem]) -> list[Problem]:
     """The problems of one member or item, seen from outside."""
-    problems = validate(value, schema)
-    return problems and [(step(key) + where, what) for where, what in problems]
+    return [(step(key) + where, what) for where, what in problems]
 
 
 # ## The rules
@@ -91,7 +90,9 @@ def inside(key: str | int, value: JSON, schema: Schema) -> list[Problem]:
 
 
 def _type(value: JSON, name: str, _: Schema) -> list[Problem]:
-    return [] if is_type(value, name) else [("", f"expected {name}, got {describe(value)}")]
+    if KINDS.get(type(value)) == name or is_type(value, name):
+        return []
+    return [("", f"expected {name}, got {describe(value)}")]
 
 
 def _enum(value: JSON, options: list[JSON], _: Schema) -> list[Problem]:
@@ -115,8 +116,8 @@ def _any_of(value: JSON, schemas: list[Schema], _: Schema) -> list[Problem]:
 def _properties(value: Any, schemas: dict[str, Schema], _: Schema) -> list[Problem]:
     problems: list[Problem] = []
     for name, schema in schemas.items():
-        if name in value:
-            problems += inside(name, value[name], schema)
+        if name in value and (found := validate(value[name], schema)):
+            problems += under(name, found)
     return problems
 
 
@@ -126,18 +127,21 @@ def _required(value: Any, names: list[str], _: Schema) -> list[Problem]:
 
 def _additional(value: Any, schema: bool | Schema, parent: Schema) -> list[Problem]:
     known = parent.get("properties", {})
-    others = [name for name in value if name not in known]
-    if schema is True or not others:
+    if schema is True or value.keys() <= known.keys():
         return []
-    if schema is False:
-        text = f"unknown name; known: {', '.join(known) or 'none'}"
-        return [(step(name), text) for name in others]
-    return [problem for name in others for problem in inside(name, value[name], schema)]
+    others = [name for name in value if name not in known]
+    if isinstance(schema, dict):
+        return _properties(value, dict.fromkeys(others, schema), parent)
+    text = f"unknown name; known: {', '.join(known) or 'none'}"
+    return [(step(name), text) for name in others]
 
 
 def _items(value: Any, schema: Schema, _: Schema) -> list[Problem]:
-    numbered = enumerate(value)
-    return [problem for index, item in numbered for problem in inside(index, item, schema)]
+    problems: list[Problem] = []
+    for index, item in enumerate(value):
+        if found := validate(item, schema):
+            problems += under(index, found)
+    return problems
 
 
 def _min_items(value: Any, least: int, _: Schema) -> list[Problem]:

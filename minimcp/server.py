@@ -98,7 +98,7 @@ class Server:
             known = f", but a tool; send tools/call with params.name {context.method!r}"
             text = f"unknown method {context.method}{known if context.method in self.tools else ''}"
             raise ProtocolError(protocol.METHOD_NOT_FOUND, text)
-        retried = context.params.keys() & {"requestState", "inputResponses"}
+        retried = "requestState" in context.params or "inputResponses" in context.params
         if retried and context.modern and context.method in protocol.NAMED:
             from .mrtr import resume
 

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 from .context import Peer
 from .server import Server
@@ -63,17 +64,17 @@ class Wire:  # ADR-0007
 
 
 class Leader(threading.Thread):  # ADR-0007
-    """Serves line after line, for as long as it leads."""
+    """Serves line after line, until it is deposed or the input ends."""
 
     def __init__(self, loop: "Loop") -> None:
         super().__init__(daemon=True)
-        self.loop, self.line = loop, ""  # the line that it is busy with
+        self.loop, self.deposed = loop, False
+        self.line = ""  # the line that it is busy with
 
     def run(self) -> None:
         loop = self.loop
-        while loop.is_led_by(self):
-            line = loop.wire.read()
-            self.line = line
+        while not self.deposed and not loop.ended:
+            self.line = line = loop.wire.read()
             loop.ended = loop.ended or not line
             if not loop.awake.is_set():
                 loop.awake.set()
@@ -88,24 +89,17 @@ class Loop:
         self.server, self.wire = server, wire
         self.peer = server.peer = Peer(wire.write)
         self.awake, self.ended = threading.Event(), False
-        self.threads: list[Leader] = []
-        self.change, self.leader = threading.Lock(), Leader(self)
-        self.appoint()
-
-    def is_led_by(self, thread: Leader) -> bool:
-        """Whether a thread is to read on."""
-        with self.change:
-            return self.leader is thread and not self.ended
+        self.leader = Leader(self)
+        self.threads = [self.leader]
+        self.leader.start()
 
     def appoint(self) -> None:
         """Let a new thread read on; if none can be had, the old one goes on when it can."""
-        with self.change:
-            before, self.leader = self.leader, Leader(self)
-            try:
-                self.leader.start()
-            except RuntimeError:
-                self.leader = before
-        self.threads = [*filter(Leader.is_alive, self.threads), self.leader]
+        leader = Leader(self)
+        with suppress(RuntimeError):
+            leader.start()
+            self.leader.deposed, self.leader = True, leader
+            self.threads = [*filter(Leader.is_alive, self.threads), leader]
 
     def answer(self, line: str) -> None:
         """Serve one line, if the client is still there for the reply."""
