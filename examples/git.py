@@ -14,9 +14,9 @@ the filters that stand there; so serve a repository in which you would type `git
 """
 
 import os
-import re
 import sys
 from argparse import ArgumentParser
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import DEVNULL, PIPE, Popen
@@ -38,7 +38,7 @@ ENV = {key: value for key, value in os.environ.items() if not key.startswith("GI
 ENV |= {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"}
 
 Revision = Annotated[str, "a branch, a tag, a hash, HEAD~2, ..."]
-PathHere = Annotated[str, "a file or folder, seen from the folder that is served"]
+Below = Annotated[str, "a file or folder, seen from the folder that is served"] | None
 
 
 @dataclass
@@ -47,7 +47,6 @@ class Change:
 
     state: str
     path: str
-    renamed_from: str | None = None
 
 
 @dataclass
@@ -74,16 +73,10 @@ class Log:
 
 
 @dataclass
-class Patch:
-    patch: str
-    truncated: bool
+class Text:
+    """What git prints for people; models read it as well."""
 
-
-@dataclass
-class Shown:
-    commit: Commit
-    message: str
-    patch: str
+    text: str
     truncated: bool
 
 
@@ -95,81 +88,59 @@ class Repository:
 
     def status(self) -> Status:
         """Show the branch and what has changed since the last commit."""
-        output, truncated = self.git("status", "--porcelain", "-z", "--branch")
+        output, truncated = self.git("status", "--porcelain", "--branch", "--no-renames", "-z")
         branch, *entries = output.split("\0")[:-1]  # what follows the last NUL was cut off
-        changes = []
-        rest = iter(entries)
-        for entry in rest:
-            state, path = entry[:2], entry[3:]
-            renamed_from = next(rest, None) if "R" in state or "C" in state else None
-            changes.append(Change(state, path, renamed_from))
+        changes = [Change(entry[:2], entry[3:]) for entry in entries]
         return Status(branch.removeprefix("## "), changes, truncated)
 
-    def log(
-        self, revision: Revision = "HEAD", path: PathHere | None = None, limit: int = 20
-    ) -> Log:
+    def log(self, revision: Revision = "HEAD", path: Below = None, limit: int = 20) -> Log:
         """List commits, newest first: hash, date, author, subject."""
         if not 1 <= limit <= 1000:
             raise ToolError("limit: from 1 to 1000; to see older ones, start at a revision")
-        return self.commits(f"--max-count={limit}", self.find(revision), *only(path))
+        shape = ["--format=%H%x00%aI%x00%an%x00%s", f"--max-count={limit}"]
+        output, truncated = self.git("log", *shape, self.find(revision), *only(path))
+        lines = output.split("\n")[:-1]  # no field can have a line break in it, or a NUL
+        return Log([Commit(*line.split("\0")) for line in lines], truncated)
 
-    def show(self, revision: Revision = "HEAD") -> Shown:
+    def show(self, revision: Revision = "HEAD") -> Text:
         """Show one commit: who, when, the whole message, and the patch."""
-        found = self.find(revision)
-        [commit] = self.commits("--max-count=1", found).commits
-        message, long = self.git("log", "--format=%B", "--max-count=1", found)
-        patch, longer = self.git("show", "--format=", *PATCH, found)
-        return Shown(commit, message.strip(), patch, long or longer)
+        return Text(*self.git("show", "--format=medium", *PATCH, self.find(revision)))
 
-    def diff(
-        self, old: Revision = "HEAD", new: Revision | None = None, path: PathHere | None = None
-    ) -> Patch:
+    def diff(self, old: Revision = "HEAD", new: Revision | None = None, path: Below = None) -> Text:
         """Compare two revisions, or a revision with the files as they are now."""
         both = [self.find(one) for one in (old, new) if one is not None]
-        return Patch(*self.git("diff", *PATCH, *both, *only(path)))
+        return Text(*self.git("diff", *PATCH, *both, *only(path)))
 
     # ## How git is called
 
     def find(self, revision: str) -> str:
         """The hash of a commit. Everything else that git might read into it ends here."""
-        name = f"{revision}^{{commit}}"
-        try:
-            output, _ = self.git("rev-parse", "--verify", "--quiet", "--end-of-options", name)
-        except ToolError:
-            output = ""
-        if not re.fullmatch(r"[0-9a-f]{40,64}\n", output):  # `^main` gives `^` and a hash
-            raise ToolError(f"there is no commit {revision[:200]!r}; log shows what there is")
-        return output.strip()
-
-    def commits(self, *words: str) -> Log:
-        """Run `git log`; fields end in NUL, the one character that they cannot contain."""
-        output, truncated = self.git("log", "-z", "--format=%H%x00%aI%x00%an%x00%s", *words)
-        fields = iter(output.split("\0"))
-        return Log([Commit(*four) for four in zip(*[fields] * 4, strict=False)], truncated)
+        words = ["--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"]
+        with suppress(ToolError, ValueError, OSError):  # git's no, a NUL in it, endless letters
+            found = self.git("rev-parse", *words)[0].strip()
+            if found.isalnum():  # `^main` gives `^` and a hash
+                return found
+        raise ToolError(f"there is no commit {revision[:200]!r}; log shows what there is")
 
     def git(self, *words: str) -> tuple[str, bool]:
         """What git prints, at most `LIMIT` bytes of it, and whether there was more."""
+        wiring = {"cwd": self.folder, "env": ENV, "stdin": DEVNULL, "stdout": PIPE}
         command = ["git", *CALM, *words]
-        if any("\0" in word or len(word) > 4096 for word in words):
-            raise ToolError("an argument is too long, or has a NUL in it")
-        with TemporaryFile() as errors:
-            with Popen(  # noqa: S603
-                command, cwd=self.folder, env=ENV, stdin=DEVNULL, stdout=PIPE, stderr=errors
-            ) as process:
-                alarm = Timer(TIMEOUT, process.kill)
-                alarm.start()
-                output = process.stdout.read(LIMIT + 1)
-                if truncated := len(output) > LIMIT:
-                    process.kill()
-                process.wait()
-                late = not alarm.is_alive()
-                alarm.cancel()
-            if late:
-                raise ToolError(f"git {words[0]} took longer than {TIMEOUT:g} s; ask for less")
-            if process.returncode and not truncated:
-                errors.seek(0)
-                text = errors.read(1000).decode(errors="replace").strip()
-                raise ToolError(f"git {words[0]} failed: {text or process.returncode}")
+        with TemporaryFile() as errors, Popen(command, stderr=errors, **wiring) as process:  # noqa: S603
+            alarm = Timer(TIMEOUT, process.kill)
+            alarm.start()
+            output = process.stdout.read(LIMIT + 1)
+            if truncated := len(output) > LIMIT:
+                process.kill()
+            failed = process.wait() and not truncated
+            in_time = alarm.is_alive()
+            alarm.cancel()
+            errors.seek(0)
+            text = errors.read(1000).decode(errors="replace").strip()
+        if not in_time:
+            raise ToolError(f"git {words[0]} took longer than {TIMEOUT:g} s; ask for less")
+        if failed:
+            raise ToolError(f"git {words[0]} failed: {text or process.returncode}")
         return output[:LIMIT].decode(errors="replace"), truncated
 
 
@@ -184,7 +155,7 @@ def make_server(folder: str) -> Server:
     try:
         top, _ = repository.git("rev-parse", "--show-toplevel")
     except (ToolError, OSError) as error:
-        raise SystemExit(f"{folder}: {error}") from None
+        raise SystemExit(f"{folder}: {error}; name a repository with --repo") from None
     server = Server("git", version="1.0.0", instructions=f"The git repository {top.strip()}")
     for tool in (repository.status, repository.log, repository.show, repository.diff):
         server.tool(annotations={"readOnlyHint": True})(tool)
