@@ -17,6 +17,7 @@
 - `Stub(tmp_path, replies)` is a server for client tests: it answers each method with what the table
   says and records what it was sent.
 - `until(condition)` polls; it is the only way in which these tests wait.
+- `free_port()` is for a server that is told its port; nothing else on this machine gets it.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ import contextlib
 import json
 import os
 import queue
+import secrets
+import socket
 import subprocess
 import sys
 import textwrap
@@ -164,6 +167,18 @@ def until(condition: Callable[[], Any], timeout: float = PATIENCE, what: str = "
         if time.monotonic() > deadline:
             raise AssertionError(f"waited {timeout} s in vain {what}".rstrip())
         time.sleep(0.005)
+
+
+def free_port() -> int:
+    """A port on which nobody listens.
+
+    It is none of those that a system gives out by itself (from 32768 upwards): such a one could be
+    somebody else's by the time that the server has started.
+    """
+    while True:
+        port = 20000 + secrets.randbelow(12000)
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
 
 
 def server_file(tmp_path: Path, source: str, name: str = "server.py") -> list[str]:

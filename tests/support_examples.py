@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from importlib import util
 from pathlib import Path
 
-from support import until
+from support import free_port, until
 from support_skips import need
 
 ROOT = Path(__file__).parent.parent
@@ -54,10 +54,7 @@ def reached(start, transport, env=None):
         yield start
         return
     need(util.find_spec("minimcp.http"), "minimcp has no HTTP binding yet")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-
+    port = free_port()
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen([*start, "--http", str(port)], stdout=log, stderr=log, env=env)
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import node_tools
 import pytest
-from support import until
+from support import free_port, until
 
 pytestmark = pytest.mark.timeout(300)  # the first test of a run waits for all of it
 
@@ -133,8 +133,7 @@ def against_client(revision):
 
 
 def against_server(revision):
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
+    port = free_port()
     command = [sys.executable, str(EVERYTHING), "--http", str(port)]
     with TemporaryFile("w+") as log, subprocess.Popen(command, stderr=log) as server:
         try:

@@ -13,6 +13,7 @@ from support import (
     assert_error,
     complete,
     exchange,
+    free_port,
     initialize,
     legacy,
     modern,
@@ -352,8 +353,7 @@ def test_a_call_that_is_taken_back_stops_waiting_for_the_answer(bridge):
 @pytest.fixture(scope="module")
 def site():
     """The example over HTTP, in a process of its own."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
+    port = free_port()
     with subprocess.Popen([*EVERYTHING, "--http", str(port)], stderr=subprocess.DEVNULL) as server:
         try:
             until(lambda: accepts(port) or server.poll() is not None)

@@ -26,7 +26,7 @@ from stubs.http_stub import (
     said,
     tool,
 )
-from support import OLD, until
+from support import OLD, free_port, until
 from support_skips import need
 
 from minimcp import Client, ProtocolError
@@ -495,8 +495,7 @@ def test_a_redirect_is_named_and_not_followed(status, era):
 
 @pytest.mark.parametrize("era", ["auto", "modern", "legacy"])
 def test_a_refused_connection_is_an_error_that_names_the_address(era):
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        port = closed.getsockname()[1]
+    port = free_port()
     with pytest.raises(ConnectionError, match=f"127.0.0.1:{port}") as caught:
         Client(f"http://127.0.0.1:{port}/mcp", era=era)
     assert "refused" in str(caught.value)
@@ -639,7 +638,7 @@ def test_a_server_may_close_after_every_reply():
 
 
 def test_a_server_that_was_restarted_is_found_again():
-    site = Site(modern)
+    site = Site(modern, listener=socket.create_server(("127.0.0.1", free_port())))
     with Client(site.url) as client:
         assert client.call_tool("any", {}).text == "called"
         site.stop()

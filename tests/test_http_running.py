@@ -16,7 +16,17 @@ import time
 from pathlib import Path
 
 import pytest
-from support import LEGACY, PATIENCE, complete, initialize, legacy, modern, server_file, until
+from support import (
+    LEGACY,
+    PATIENCE,
+    complete,
+    free_port,
+    initialize,
+    legacy,
+    modern,
+    server_file,
+    until,
+)
 from support_http import Site, headers_for, read_all, request, serving
 from test_http import LISTEN, call, demo, said
 
@@ -51,11 +61,6 @@ SERVER = """
     http.READ_TIMEOUT = 1
     http.serve(server, port=int(sys.argv[1]), {options})
 """
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as sock:
-        return sock.getsockname()[1]
 
 
 class Process:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import node_tools
 import pytest
-from support import until
+from support import free_port, until
 from support_skips import need
 
 from minimcp import Client
@@ -213,9 +213,7 @@ CLIENTS = {
 @contextmanager
 def listening(make, log):
     """Start a server on a free port and yield its URL as soon as it accepts connections."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
 
     def accepts():
         assert process.poll() is None, log.read_text()

@@ -7,7 +7,6 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -16,7 +15,7 @@ from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
-from support import until
+from support import free_port, until
 from support_browser import DESKTOP, PHONE, Browser, served
 from support_docs import ROOT, built, site
 
@@ -235,9 +234,7 @@ def test_a_page_that_is_being_written_is_shown_anew_by_itself(tmp_path, capsys):
     (tmp_path / "tests").mkdir()
     for name in ("mkdocs.yml", *map(str, (ROOT / "tests").glob("*.[pt][yo]*"))):
         shutil.copy(ROOT / name, tmp_path / Path(name).relative_to(ROOT if "/" in name else "."))
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     command = ["-m", "mkdocs", "serve", "--dev-addr", f"127.0.0.1:{port}"]
     env = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(tmp_path)}
     with (tmp_path / "log").open("w") as log:
