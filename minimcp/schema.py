@@ -79,9 +79,13 @@ def step(key: str | int) -> str:
     return f".{key}" if str(key).isidentifier() else f"[{json.dumps(key)}]"
 
 
-def under(key: str | int, problems: list[Problem]) -> list[Problem]:
-    """The problems of one member or item, seen from outside."""
-    return [(step(key) + where, what) for where, what in problems]
+def inside(parts: list[tuple[str | int, JSON, Schema]]) -> list[Problem]:
+    """The problems of members or items, seen from outside."""
+    problems: list[Problem] = []
+    for key, value, schema in parts:
+        if found := validate(value, schema):
+            problems += [(step(key) + where, what) for where, what in found]
+    return problems
 
 
 # ## The rules
@@ -114,11 +118,7 @@ def _any_of(value: JSON, schemas: list[Schema], _: Schema) -> list[Problem]:
 
 
 def _properties(value: Any, schemas: dict[str, Schema], _: Schema) -> list[Problem]:
-    problems: list[Problem] = []
-    for name, schema in schemas.items():
-        if name in value and (found := validate(value[name], schema)):
-            problems += under(name, found)
-    return problems
+    return inside([(name, value[name], schemas[name]) for name in schemas if name in value])
 
 
 def _required(value: Any, names: list[str], _: Schema) -> list[Problem]:
@@ -131,17 +131,13 @@ def _additional(value: Any, schema: bool | Schema, parent: Schema) -> list[Probl
         return []
     others = [name for name in value if name not in known]
     if isinstance(schema, dict):
-        return _properties(value, dict.fromkeys(others, schema), parent)
+        return inside([(name, value[name], schema) for name in others])
     text = f"unknown name; known: {', '.join(known) or 'none'}"
     return [(step(name), text) for name in others]
 
 
 def _items(value: Any, schema: Schema, _: Schema) -> list[Problem]:
-    problems: list[Problem] = []
-    for index, item in enumerate(value):
-        if found := validate(item, schema):
-            problems += under(index, found)
-    return problems
+    return inside([(index, item, schema) for index, item in enumerate(value)])
 
 
 def _min_items(value: Any, least: int, _: Schema) -> list[Problem]:
