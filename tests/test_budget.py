@@ -15,7 +15,7 @@ README = PACKAGE.parent / "README.md"
 # Reading order, and how many lines of code each page may have (ADR-0012).
 FIGURES = {
     "protocol": 85,
-    "schema": 100,
+    "schema": 105,
     "hints": 130,
     "context": 80,
     "envelope": 30,
