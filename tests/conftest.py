@@ -8,10 +8,12 @@ test in which one of them says what the protocol does not allow fails, whatever 
 from __future__ import annotations
 
 import signal
+from typing import Any
 
 import pytest
 import wire
 from ledger import LEDGER
+from support_tables import tables
 
 from minimcp.context import Peer
 from minimcp.server import Server
@@ -35,6 +37,24 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function):
     if wire.violations:
         pytest.fail("not allowed on the wire:\n" + "\n".join(wire.violations), pytrace=False)
     return result
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A worker hands its tables over."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["tables"] = tables
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    tables.update(getattr(node, "workeroutput", {}).get("tables", {}))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for heading, lines in sorted(tables.items()):
+        terminalreporter.section(heading)
+        for line in lines:
+            terminalreporter.write_line(line)
 
 
 # A shell that starts us in the background makes us deaf to SIGINT, and our servers with us.

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import node_tools
 import pytest
 from support import free_port, until
+from support_tables import tables
 
 pytestmark = pytest.mark.timeout(300)  # the first test of a run waits for all of it
 
@@ -152,22 +153,19 @@ def answers(port):
     return True
 
 
-class Table:
-    """Prints what passed when the run is over: scenario, checks passed of all that count."""
-
-    def pytest_terminal_summary(self, terminalreporter):
-        for (leg, revision), run in sorted(RUNS.items()):
-            terminalreporter.section(f"conformance: {leg}, {revision}")
-            for scenario, checks in sorted(run.checks.items()):
-                counted = Counter(check["status"] for check in checks)
-                passed, failed = counted["SUCCESS"], counted["FAILURE"] + counted["WARNING"]
-                terminalreporter.write_line(f"{scenario:50} {passed:3} of {passed + failed}")
+def passed(checks):
+    """How many checks passed of all that count."""
+    counted = Counter(check["status"] for check in checks)
+    right, wrong = counted["SUCCESS"], counted["FAILURE"] + counted["WARNING"]
+    return f"{right:3} of {right + wrong}"
 
 
 @pytest.fixture(scope="module", autouse=True)
-def table(request):
+def table():
     yield
-    request.config.pluginmanager.register(Table())
+    for (leg, revision), run in RUNS.items():
+        lines = [f"{name:50} {passed(checks)}" for name, checks in sorted(run.checks.items())]
+        tables[f"conformance: {leg}, {revision}"] = lines
 
 
 def verdict(leg, revision, scenario):

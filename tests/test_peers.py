@@ -19,6 +19,7 @@ import node_tools
 import pytest
 from support import free_port, until
 from support_skips import need
+from support_tables import tables
 
 from minimcp import Client
 
@@ -269,24 +270,20 @@ LEFT_OUT = [
 ]
 
 
-class Summary:
-    """Prints the matrix when the run is over."""
-
-    def pytest_terminal_summary(self, terminalreporter):
-        lines = [list(MATRIX[0]), *([str(cell) for cell in row.values()] for row in MATRIX)]
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        versions = (f"{name} {version}" for name, version in sorted(VERSIONS.items()))
-        terminalreporter.section("peers")
-        terminalreporter.write_line(", ".join(versions))
-        for line in lines:
-            terminalreporter.write_line("  ".join(map(str.ljust, line, widths)).rstrip())
+def summary():
+    """The matrix, for the end of the run."""
+    lines = [list(MATRIX[0]), *([str(cell) for cell in row.values()] for row in MATRIX)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    versions = ", ".join(f"{name} {version}" for name, version in sorted(VERSIONS.items()))
+    rows = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in lines]
+    return [versions, *rows]
 
 
 @pytest.fixture(scope="module")
-def matrix(request):
+def matrix():
     yield MATRIX
     if MATRIX:
-        request.config.pluginmanager.register(Summary())
+        tables["peers"] = summary()
 
 
 def new_row(matrix, client, server, transport, asked):
