@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 from . import protocol
 from .connection import Connection
-from .eras import INFO, negotiate
+from .eras import INFO, negotiate, wish
 from .protocol import JSON, MISSING, Message, Params, ProtocolError
 from .schema import checker, explain
 from .server import Server
@@ -50,7 +50,7 @@ class Client:
     """A conversation with one server: a `Server`, a command as a list, or a URL.
 
     It connects at once; `ConnectionError` says why it could not. `era` is "auto", "modern" or
-    "legacy", and `version` pins a legacy revision. `timeout` (seconds) holds for every request
+    "legacy", and `version` pins a revision. `timeout` (seconds) holds for every request
     that names none. `on_input` maps what a server may ask ("elicitation/create", …) to a function
     from its params to the result; exactly these capabilities are declared. `on_notification`
     gets the method and the params of each notification (the `progressToken` of a call is its
@@ -74,7 +74,7 @@ class Client:
         self.server_info, self.capabilities, self.instructions = Params(), Params(), None
         self.target, self.env = target, env
         self.timeout, self.probe_timeout = timeout, probe_timeout
-        self.wanted = "legacy" if version in protocol.LEGACY else era, version
+        self.wanted = wish(era, version), version
         self.on_input, self.on_notification, self.trace = on_input or {}, on_notification, trace
         self.declared: Params = {protocol.INPUTS[method]: {} for method in self.on_input}
         self.ids, self.lock, self.closed = count(1), Lock(), False

@@ -83,6 +83,16 @@ def _about(context: Context) -> Params:
 
 # ## The client's end
 
+ERAS = ("auto", "modern", "legacy")
+
+
+def wish(era: str, version: str | None) -> str:
+    """The era to try for; `ValueError` if there is no such era or revision."""
+    if era not in ERAS or version not in (None, *MODERN, *LEGACY):
+        known = f"era is one of {', '.join(ERAS)}, version one of {', '.join(MODERN + LEGACY)}"
+        raise ValueError(f"{known}; got {era!r}, {version!r}")
+    return era if version is None else "modern" if version in MODERN else "legacy"
+
 
 def negotiate(client: Client, wanted: str, version: str | None) -> None:
     """Go modern if both can, or else shake hands; `ConnectionError` if they have nothing in common.

@@ -355,6 +355,8 @@ def serve(
             close(server)
 
     token = Path(token_file).read_text().strip() if token_file else os.environ.get("MINIMCP_TOKEN")
+    if token == "":
+        sys.exit("cannot serve: the token is empty")
     served = App(server, **{"token": token, **options})
     how: dict[str, Any] = {"timeout_notify": READ_TIMEOUT, "timeout_graceful_shutdown": GRACE}
     how |= {"lifespan": "off", "ws": "none", "log_level": "warning", "access_log": False}

@@ -180,7 +180,7 @@ class HTTPWire:
                 try:
                     marks = annotated(tool["inputSchema"])
                     self.marks[tool["name"]] = {key: ("arguments", *marks[key]) for key in marks}
-                except ValueError as error:
+                except (ValueError, RecursionError) as error:
                     result["tools"].remove(tool)
                     print(f"minimcp: left out {tool['name']!r}: {error}", file=sys.stderr)
 

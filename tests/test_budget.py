@@ -19,7 +19,7 @@ FIGURES = {
     "hints": 130,
     "context": 80,
     "envelope": 30,
-    "eras": 100,
+    "eras": 105,
     "tools": 105,
     "server": 130,
     "connection": 85,

@@ -214,6 +214,25 @@ def test_a_tool_with_a_bad_mark_is_left_out_and_named(name, capfd):
     assert "x-mcp-header" in warning
 
 
+@pytest.mark.parametrize("depth", [300, 2000, 20_000])
+def test_a_list_nested_beyond_reason_never_ends_in_a_recursion_error(depth):
+    """How deep is too deep, and whether the parser says so, depends on the Python."""
+    inner = '{"type":"object","properties":{"p":' * depth + "{}" + "}}" * depth
+    tools = '[{"name":"plain","inputSchema":{}},{"name":"deep","inputSchema":' + inner + "}]"
+
+    def script(request):
+        if request.method != "tools/list":
+            return modern(request)
+        shallow = json.dumps(result(request, tools=["here"]))
+        return http(200, shallow.replace('["here"]', tools))
+
+    with Site(script) as site, Client(site.url) as client:
+        try:
+            assert client.list_tools()[0]["name"] == "plain"
+        except ConnectionError as error:
+            assert "tools/list" in str(error)
+
+
 @pytest.mark.req("C-HTTP-46")
 def test_a_legacy_list_is_left_as_it_is(capfd):
     """That revision knows no marks."""

@@ -165,6 +165,16 @@ def test_a_token_comes_from_a_file_the_environment_or_the_program(tmp_path, wher
         assert server.end() == (0, "")
 
 
+@pytest.mark.parametrize("where", ["file", "environment"])
+def test_an_empty_token_is_named_instead_of_refusing_everybody(tmp_path, where):
+    (tmp_path / "token").write_text("\n")
+    options = ["--token-file", str(tmp_path / "token")] if where == "file" else []
+    command = [sys.executable, "-m", "minimcp.demo", "--http", str(free_port()), *options]
+    env = {**os.environ, "MINIMCP_TOKEN": ""}
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=PATIENCE)
+    assert (done.returncode, done.stderr) == (1, "cannot serve: the token is empty\n")
+
+
 def test_every_message_can_be_seen():
     seen = []
     with serving(demo(), log=lambda what, text: seen.append((what, text))) as site:

@@ -520,3 +520,18 @@ def test_a_modern_server_that_is_slow_to_start_is_still_found(tmp_path):
     """It answers the probe too late, and then says that it knows no handshake."""
     with Client(server_file(tmp_path, SLOW_TO_START), probe_timeout=1) as client:
         assert (client.era, client.protocol_version) == ("modern", "2026-07-28")
+
+
+@pytest.mark.parametrize(
+    "pinned", [{"era": "older"}, {"era": None}, {"version": "2024-11-05"}, {"version": "latest"}]
+)
+def test_a_client_for_an_unknown_era_or_revision_is_refused_with_the_known_ones(pinned):
+    with pytest.raises(ValueError, match=r"auto, modern, legacy.*2026-07-28, 2025-11-25") as caught:
+        Client(demo(), **pinned)
+    assert repr(next(iter(pinned.values()))) in str(caught.value)
+
+
+@pytest.mark.parametrize("version", [MODERN, LEGACY, OLD])
+def test_a_pinned_revision_is_the_one_that_is_spoken(version):
+    with Client(demo(), version=version) as client:
+        assert client.protocol_version == version
