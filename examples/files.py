@@ -22,45 +22,24 @@ import stat
 import sys
 from argparse import ArgumentParser
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import islice
 from mimetypes import guess_type
 from pathlib import Path
-from typing import Annotated, Any, Literal
-from urllib.parse import quote, unquote_to_bytes
+from typing import Annotated, Any
+from urllib.parse import quote, unquote, unquote_to_bytes
 
 sys.path.append(str(Path(__file__).parents[1]))  # so that it runs from a clone, not installed
 from minimcp import Context, ProtocolError, Server, ToolError, run
-from minimcp.protocol import INVALID_PARAMS, expect
+from minimcp.protocol import INVALID_PARAMS, Params, expect
 
 CHUNK = 100_000  # bytes that one call of read_file returns
 LIMIT = 5_000_000  # bytes of a resource, which is sent whole
 MOST = 1000  # entries of a folder; ten times as many resources
 SCHEME = "files:///"  # our own: no host takes it for a path on its disk
+TEMPLATES = {"resourceTemplates": [{"uriTemplate": SCHEME + "{+path}", "name": "any file"}]}
 FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 PathHere = Annotated[str, "a path, seen from the root"]
-
-
-@dataclass
-class Entry:
-    name: str
-    kind: Literal["file", "folder", "link", "other"]
-
-
-@dataclass
-class Listing:
-    entries: list[Entry]
-    truncated: bool
-
-
-@dataclass
-class Text:
-    """Part of a file; if there is more, it starts at `next_offset`."""
-
-    text: str
-    size: int
-    next_offset: int | None
 
 
 class Root:
@@ -76,135 +55,91 @@ class Root:
     def open(self, path: str, is_kind: Any = stat.S_ISREG) -> Iterator[int]:
         """A descriptor of a file below the root; the same `ToolError` for everything else."""
         refusal = ToolError(f"below the root there is no {path[:200]!r}; use list_folder")
-        try:
-            real = Path(os.path.realpath(os.path.join(self.path, path), strict=True))
-            descriptor = self.walk(real.relative_to(self.path).parts)
-        except (OSError, ValueError):
-            raise refusal from None
-        try:
-            if not is_kind(os.fstat(descriptor).st_mode):
-                raise refusal
-            yield descriptor
-        finally:
-            os.close(descriptor)
-
-    def walk(self, parts: tuple[str, ...]) -> int:
-        """Go down from the root through real folders; `OSError` if the way has changed."""
-        here = os.open(".", FLAGS, dir_fd=self.descriptor)
-        for part in parts:
+        with ExitStack() as opened:
             try:
-                mode = os.stat(part, dir_fd=here, follow_symlinks=False).st_mode
-                if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-                    raise OSError(f"neither file nor folder: {part}")
-                inner = os.open(part, FLAGS, dir_fd=here)
-            finally:
-                os.close(here)
-            here = inner
-        return here
+                real = Path(os.path.realpath(os.path.join(self.path, path), strict=True))
+                here, parts = self.descriptor, real.relative_to(self.path).parts
+                if not is_kind(os.stat(real).st_mode):  # what is no file is not even opened
+                    raise refusal
+                for part in (".", *parts):
+                    here = os.open(part, FLAGS, dir_fd=here)
+                    opened.callback(os.close, here)
+                if not is_kind(os.fstat(here).st_mode):
+                    raise refusal
+            except (OSError, ValueError):
+                raise refusal from None
+            yield here
 
     # ## Tools
 
-    def list_folder(self, path: PathHere = ".") -> Listing:
-        """List a folder."""
+    def list_folder(self, path: PathHere = ".") -> Params:
+        """List a folder. Names of folders end in a slash; `truncated`: there are more."""
         with self.open(path, stat.S_ISDIR) as folder, os.scandir(folder) as found:
-            entries = [Entry(readable(one.name), kind(one)) for one in islice(found, MOST + 1)]
-        entries.sort(key=lambda entry: entry.name)
-        return Listing(entries[:MOST], len(entries) > MOST)
+            some = islice(found, MOST + 1)
+            names = [one.name + "/" * one.is_dir(follow_symlinks=False) for one in some]
+        entries = sorted(os.fsencode(name).decode(errors="backslashreplace") for name in names)
+        return {"entries": entries[:MOST], "truncated": len(entries) > MOST}
 
-    def read_file(self, path: PathHere, offset: int = 0) -> Text:
-        """Read a text file, or the part of it that starts at an offset in bytes."""
+    def read_file(self, path: PathHere, offset: int = 0) -> Params:
+        """Read a text file, or the part from an offset in bytes; the next is at `next_offset`."""
         with self.open(path) as file:
             size = os.fstat(file).st_size
             if not 0 <= offset <= size:
                 raise ToolError(f"offset: from 0 to {size}, the size of {path[:200]!r}")
-            data = read(file, CHUNK, offset)
-        decoder = codecs.getincrementaldecoder("utf-8")()
-        try:
-            text = decoder.decode(data, final=len(data) < CHUNK)
-        except UnicodeDecodeError:
-            text = "\0"
-        if "\0" in text:
+            data = os.pread(file, CHUNK + 1, offset)
+        is_last = len(data) <= CHUNK
+        text, used = as_text(data[:CHUNK], is_last)
+        if text is None:
             raise ToolError(f"{path[:200]!r} is no text ({size} bytes); read it as a resource")
-        half_a_character = len(decoder.getstate()[0])
-        end = offset + len(data) - half_a_character
-        return Text(text, size, end if len(data) == CHUNK else None)
+        return {"text": text, "size": size, "next_offset": None if is_last else offset + used}
 
     # ## Resources
 
-    def list_resources(self, params: dict[str, Any], context: Context) -> dict[str, Any]:
+    def list_resources(self, params: Params, context: Context) -> Params:
         """The files, page by page."""
         paths = sorted(islice(self.files(), 10 * MOST))
         uris, more = context.server.page([SCHEME + quote(path) for path in paths], params)
-        return {"resources": [describe(uri) for uri in uris], **more}
+        return {"resources": [described(uri) for uri in uris], **more}
 
-    def list_templates(self, params: dict[str, Any], context: Context) -> dict[str, Any]:
-        """What can be asked for without having been listed."""
-        return {"resourceTemplates": [{"uriTemplate": SCHEME + "{+path}", "name": "any file"}]}
-
-    def read_resource(self, params: dict[str, Any], context: Context) -> dict[str, Any]:
+    def read_resource(self, params: Params, context: Context) -> Params:
         """The whole content of a file: text if it is text, Base64 if not."""
         uri = expect(params, "uri", str, "params")
+        path = os.fsdecode(unquote_to_bytes(uri[len(SCHEME) :])) if uri.startswith(SCHEME) else ""
         try:
-            with self.open(path_of(uri)) as file:
-                data = read(file, LIMIT + 1)
+            with self.open(path) as file:
+                data = os.pread(file, LIMIT + 1, 0)
         except ToolError:
             code = INVALID_PARAMS if context.era == "modern" else -32002  # as it was then
             raise ProtocolError(code, f"there is no resource {uri}", {"uri": uri}) from None
         if len(data) > LIMIT:
             raise ProtocolError(INVALID_PARAMS, f"too large; use read_file: {uri}", {"uri": uri})
-        kind = {key: one for key, one in describe(uri).items() if key != "name"}
-        return {"contents": [{**kind, **text_or_blob(data)}]}
+        text, _ = as_text(data)
+        body = {"blob": base64.b64encode(data).decode()} if text is None else {"text": text}
+        return {"contents": [{"uri": uri, "mimeType": described(uri)["mimeType"], **body}]}
 
     def files(self) -> Iterator[bytes]:
         """Every file below the root; a link is left out, wherever it leads."""
-        for folder, _, names, descriptor in os.fwalk(b".", dir_fd=self.descriptor):
+        for folder, _, names, here in os.fwalk(b".", dir_fd=self.descriptor):
             for name in names:
                 with suppress(OSError):  # it may be gone by now
-                    mode = os.stat(name, dir_fd=descriptor, follow_symlinks=False).st_mode
-                    if stat.S_ISREG(mode):
+                    if stat.S_ISREG(os.stat(name, dir_fd=here, follow_symlinks=False).st_mode):
                         yield os.path.normpath(os.path.join(folder, name))
 
 
-# ## Names and contents
-#
-# On disk a name is bytes: any but NUL and "/". A URI can spell all of them; a text cannot.
-
-
-def readable(name: str) -> str:
-    return os.fsencode(name).decode(errors="backslashreplace")
-
-
-def path_of(uri: str) -> str:
-    """The path in a URI of ours; NUL, which no path has, for any other."""
-    known = uri.startswith(SCHEME)
-    return os.fsdecode(unquote_to_bytes(uri.removeprefix(SCHEME))) if known else "\0"
-
-
-def describe(uri: str) -> dict[str, Any]:
-    mime = guess_type(uri)[0] or "application/octet-stream"
-    return {"uri": uri, "name": readable(path_of(uri)), "mimeType": mime}
-
-
-def kind(entry: os.DirEntry[str]) -> Literal["file", "folder", "link", "other"]:
-    if entry.is_symlink():
-        return "link"
-    if entry.is_dir():
-        return "folder"
-    return "file" if entry.is_file() else "other"
-
-
-def read(descriptor: int, most: int, offset: int = 0) -> bytes:
-    """Bytes of a file, never more than asked for, whatever size it says it has."""
-    with open(descriptor, "rb", closefd=False) as file:
-        file.seek(offset)
-        return file.read(most)
-
-
-def text_or_blob(data: bytes) -> dict[str, str]:
+def as_text(data: bytes, is_last: bool = True) -> tuple[str | None, int]:
+    """The text, and how many bytes it is: a character may be cut in two. `None` for no text."""
     try:
-        return {"text": data.decode()}
+        text, used = codecs.utf_8_decode(data, "strict", is_last)
     except UnicodeDecodeError:
-        return {"blob": base64.b64encode(data).decode()}
+        return None, 0
+    return None if "\0" in text else text, used
+
+
+def described(uri: str) -> dict[str, str]:
+    """A resource as it is listed; its name is what a person would call it."""
+    name = unquote(uri.removeprefix(SCHEME), errors="backslashreplace")
+    mime = guess_type(uri)[0] or "application/octet-stream"
+    return {"uri": uri, "name": name, "mimeType": mime}
 
 
 def make_server(folder: str) -> Server:
@@ -214,8 +149,8 @@ def make_server(folder: str) -> Server:
     for tool in (root.list_folder, root.read_file):
         server.tool(annotations={"readOnlyHint": True})(tool)
     server.method("resources/list", capability="resources")(root.list_resources)
-    server.method("resources/templates/list", capability="resources")(root.list_templates)
-    server.method("resources/read", capability="resources")(root.read_resource)
+    server.method("resources/templates/list")(lambda params, context: TEMPLATES)
+    server.method("resources/read")(root.read_resource)
     return server
 
 
@@ -223,4 +158,6 @@ if __name__ == "__main__":
     parser = ArgumentParser(epilog="and --http [PORT], --log FILE, --verbose", allow_abbrev=False)
     parser.add_argument("--root", required=True, metavar="DIR", help="the folder to read from")
     options, rest = parser.parse_known_args()
+    if not (os.path.isdir(options.root) and os.access(options.root, os.R_OK | os.X_OK)):
+        sys.exit(f"--root {options.root}: this is no folder that can be read; name another")
     run(make_server(options.root), rest)
