@@ -26,6 +26,7 @@ import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -36,6 +37,7 @@ from importlib import util
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import node_tools
 import pytest
 from support_skips import need
 
@@ -49,6 +51,7 @@ KNOWN = {"title", "linenums", "hl_lines"}  # what the site understands behind a 
 SHOWN = {"text", "http", "toml", "yaml", "nginx"}
 SECONDS = 60  # for one command
 SAME = doctest.ELLIPSIS
+SKIPPED = shutil.ignore_patterns("__pycache__")
 
 
 def pages() -> list[Path]:
@@ -246,7 +249,7 @@ def build(folder: Path, config: Path = ROOT / "mkdocs.yml") -> subprocess.Comple
     command = ["mkdocs", "build", "--strict", "--config-file", config, "--site-dir", folder]
     return subprocess.run(
         [sys.executable, "-m", *map(str, command)],
-        cwd=ROOT,
+        cwd=config.parent,
         env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},  # the notice of the theme's end: ADR-0014
         capture_output=True,
         text=True,
@@ -269,9 +272,34 @@ def keeper() -> tempfile.TemporaryDirectory[str]:
 
 @functools.cache
 def site() -> Site:
-    """The site, built once a run."""
+    """The site, built once a run; with Python for the browser, if that can be had."""
+    node_tools.problem(node_tools.PYODIDE)
     folder = Path(keeper().name) / "site"
     return Site(folder, build(folder))
+
+
+def small_tree(folder: Path, *wanted: str) -> Path:
+    """A copy of what a build needs, and of the wanted files and folders; says where its config is.
+
+    The real configuration and the real hooks, but for the navigation: that has what is there.
+    """
+    needed = ("site/hooks", "site/assets", "tests/test_budget.py", "tests/requirements.toml")
+    for name in (*needed, *wanted):
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, target, ignore=SKIPPED, dirs_exist_ok=True)
+        else:
+            shutil.copy(ROOT / name, target)
+    for name in ("adr", "notebooks", "minimcp", "examples"):
+        (folder / name).mkdir(exist_ok=True)  # they are watched
+    config = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    pages = sorted(path.name for path in (folder / "site").glob("*.md"))
+    navigation = "".join(f"  - {one}\n" for one in (*pages, "minimcp/*", "adr/*", "notebooks/*"))
+    (folder / "mkdocs.yml").write_text(
+        re.sub(r"^nav:\n(?:  .*\n)+", f"nav:\n{navigation}", config, flags=re.M), encoding="utf-8"
+    )
+    return folder / "mkdocs.yml"
 
 
 def built() -> Iterator[Path]:

@@ -1,39 +1,65 @@
-"""Make `mkdocs serve` quick: a page whose text is what it was is not rendered again.
+"""Make `mkdocs serve` quick: what is made of the same things is not made again.
 
-Only while serving, and never for long: what a page runs may depend on the code, so a page with
-blocks that run, or with a reference, is kept only as long as no file of the code changes. It is
-the last of the hooks, so the text that it sees is what will be rendered.
+Only while serving, where mkdocs would build everything after each change. A page is kept as it was
+rendered, and as it looked in the theme, for as long as its text is the same and everything that it
+reads while it is built: the files behind its tables, and the code if it runs some. When the code
+changes, its own page is shown first, and the pages that run it follow in a build of their own. The
+experiments are not measured again because the package changed, only if they did.
+
+The log says which pages were rendered. It is the last of the hooks, so that it sees what the others
+have done.
 """
 
 from __future__ import annotations
 
+import logging
 import re
 import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import cache, partial
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from jinja2 import Environment, Template
 from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.livereload import LiveReloadServer
 from mkdocs.structure.files import Files
+from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
+from mkdocs.theme import Theme
 
 sys.path.insert(0, str(Path(__file__).parent))
-from facts import ROOT
+from facts import read_by, stamp
 
-RUNS = re.compile(r'^ *`{3,}.*exec="|^::: ', re.M)
-CODE = ("minimcp/*.py", "examples/*.py", "notebooks/teach/*.py", "site/spikes/*.[pj]*")
+log = logging.getLogger("mkdocs.hooks.again")
+RUNS = re.compile(r'^ *`{3,}.*exec="|^::: |^<!-- playground -->', re.M)
+MARK = re.compile(r"^<!-- generated: (\S+) -->$", re.M)
+CODE = ("minimcp/*.py", "notebooks/teach/*.py", "site/assets/playground/*.py")
+SPIKES = ("site/spikes/*",)
+RENDERED = ("content", "toc", "present_anchor_ids", "_title_from_render", "meta")
 
 
 class Kept(NamedTuple):
-    """A page as it was rendered: from what, what it became, and what the search knows of it."""
+    """A page as it was rendered: of what, what it became, and what the search knows of it."""
 
     made_of: Any
-    seen: Any
+    code: Any
+    seen: dict[str, Any]
     entries: list[Any]
 
 
 serving = False
 kept: dict[str, Kept] = {}
+whole: dict[str, tuple[Any, str]] = {}  # page -> what decides how it looks, and its HTML
+rendered: list[str] = []  # in this build
+late: list[str] = []  # put off until the next build
+environments: dict[tuple[str, ...], Environment] = {}
+links: list[Any] = []  # the navigation of this build
+codes: list[Any] = [None, None]  # the code as it was in the last build, and as it is in this one
+bell = tempfile.TemporaryDirectory()  # a change in it starts another build
 
 
 def on_startup(command: str, dirty: bool) -> None:
@@ -41,42 +67,141 @@ def on_startup(command: str, dirty: bool) -> None:
     serving = command == "serve"
 
 
-def made_of(markdown: str) -> Any:
-    """All that decides how a page looks."""
-    files = sorted(path for pattern in CODE for path in ROOT.glob(pattern))
-    times = [path.stat().st_mtime_ns for path in files] if RUNS.search(markdown) else []
-    return markdown, times
+# ## What is kept between builds
 
 
-def before(page: Page) -> Kept | None:
-    """What the page was, if it is still the same."""
+def on_config(config: MkDocsConfig) -> None:
+    """Compile the theme's templates once, and look for its files once."""
+    theme = config.theme
+    if serving:
+        theme.get_env = partial(environment, theme, theme.get_env)  # type: ignore[method-assign]
+
+
+def environment(theme: Theme, make: Callable[[], Environment]) -> Environment:
+    key = tuple(theme.dirs)
+    if key not in environments:
+        env = environments[key] = make()
+        loader: Any = env.loader
+        loader.list_templates = cache(loader.list_templates)
+    return environments[key]
+
+
+def on_serve(server: LiveReloadServer, config: MkDocsConfig, builder: Any) -> LiveReloadServer:
+    server.watch(bell.name)
+    return server
+
+
+def on_pre_build(config: MkDocsConfig) -> None:
+    rendered.clear()
+    late.clear()
+    codes[:] = codes[1], stamp(*CODE, *SPIKES)
+
+
+def made_of(page: Page, files: Files) -> tuple[Any, Any]:
+    """All that decides how a page is rendered: what is shown at once, and what can wait."""
+    text, names = page.file.content_string, [*files.src_uris]
+    tables = [stamp(*read_by(name)) for name in MARK.findall(text)]
+    if not RUNS.search(text):
+        return (text, names, tables), None
+    code = stamp(*(SPIKES if page.file.src_uri.startswith("spikes/") else CODE))
+    return (text, names), (code, tables)
+
+
+def same(page: Page) -> Kept | None:
+    """What the page was, if it is made of the same; what it runs may wait for the next build."""
     found = kept.get(page.file.src_uri) if serving else None
-    return found if found and found.made_of == page.made_of else None
+    if not found or found.made_of != page.made_of:
+        return None
+    if found.code == page.code:
+        return found
+    if codes[0] == codes[1]:  # nothing has changed since it was put off
+        return None
+    late.append(page.file.src_uri)
+    return found
 
 
-def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Nothing to render, if it was rendered before."""
-    page.made_of = made_of(markdown)
-    return "" if before(page) else markdown
+# ## A page
+
+
+def on_pre_page(page: Page, config: MkDocsConfig, files: Files) -> Page:
+    """A page that is kept is neither read nor rendered."""
+    page.made_of, page.code = made_of(page, files)
+    if found := same(page):
+        unread = {**found.seen["meta"], "search": {"exclude": True}}  # it knows the page
+        page.read_source = lambda config: vars(page).update(markdown="", meta=unread)
+        page.render = lambda config, files: vars(page).update(found.seen, meta=unread)
+    else:
+        rendered.append(page.file.src_uri)
+    return page
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """What it was rendered to, now or before."""
-    if found := before(page):
-        html, page.toc, page.present_anchor_ids, page._title_from_render = found.seen
-        page.meta["search"] = {"exclude": True}  # no need to look at it once more
-    else:
-        seen = html, page.toc, page.present_anchor_ids, page._title_from_render
-        kept[page.file.src_uri] = Kept(page.made_of, seen, [])
+    """Keep what was rendered."""
+    if serving and page.file.src_uri in rendered:
+        seen = {name: getattr(page, name) for name in RENDERED}
+        kept[page.file.src_uri] = Kept(page.made_of, page.code, seen, [])
     return html
 
 
-def on_page_context(context: Any, page: Page, config: MkDocsConfig, nav: Any) -> Any:
+def on_page_context(context: Any, page: Page, config: MkDocsConfig, nav: Navigation) -> Any:
     """Let the search have what it had, or remember what it has found."""
+    if not serving:
+        return context
     entries, known = config.plugins["material/search"].search_index.entries, kept[page.file.src_uri]
-    if serving and known.entries:
-        entries += known.entries
-    else:
+    page.meta = known.seen["meta"]
+    if page.file.src_uri in rendered:
         here = takewhile(lambda one: one["location"].split("#")[0] == page.url, reversed(entries))
         known.entries[:] = [*here][::-1]
+    else:
+        entries += known.entries
     return context
+
+
+# ## A page in the theme
+
+
+def on_nav(nav: Navigation, config: MkDocsConfig, files: Files) -> Navigation:
+    links[:] = nav.pages
+    return nav
+
+
+def on_env(env: Environment, config: MkDocsConfig, files: Files) -> Any:
+    """A page with the same content and the same navigation looks the same."""
+    return Remembering(env, [(page.url, page.title) for page in links]) if serving else env
+
+
+class Remembering:
+    """The environment, as far as a build uses it, whose templates remember pages."""
+
+    def __init__(self, env: Environment, links: Any) -> None:
+        self.env, self.links = env, links
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.env, name)
+
+    def get_template(self, name: str) -> Any:
+        return Remembered(self.env.get_template(name), self.links)
+
+
+class Remembered(NamedTuple):
+    template: Template
+    links: Any
+
+    def render(self, context: Any) -> str:
+        if (page := context["page"]) is None:
+            return self.template.render(context)
+        key = page.made_of, page.content, self.links
+        known, html = whole.get(page.file.src_uri, (None, ""))
+        if known != key:
+            html = self.template.render(context)
+            whole[page.file.src_uri] = key, html
+        return html
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Say what was done, and ring if there is more to do."""
+    if serving:
+        log.info("Rendered: %s", ", ".join(rendered) or "nothing")
+    if serving and late:
+        log.info("To be rendered next: %s", ", ".join(late))
+        Path(bell.name, "ring").write_text(str(time.monotonic()), encoding="utf-8")

@@ -4,14 +4,61 @@ from __future__ import annotations
 
 import re
 import sys
+from functools import cache
+from importlib import util
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests"))  # the lines and the requirements are counted there, once
+sys.path.insert(0, str(ROOT / "tests"))  # lines are counted there, once
 
-import ledger  # noqa: E402, F401
-from test_budget import FIGURES, code_lines, counts  # noqa: E402, F401
+from test_budget import FIGURES, code_lines  # noqa: E402
+
+RESULTS = ("site/results/*.json",)
+PACKAGE, TESTS = ("minimcp/*.py",), ("tests/**/*.py", "tests/requirements.toml")
+READ = {  # table -> the files that it is read from
+    "lines": PACKAGE,
+    "errors": PACKAGE,
+    "methods": PACKAGE,
+    "notifications": PACKAGE,
+    "decisions": ("adr/*.md",),
+    "spikes": ("site/spikes/*",),
+    "notebooks": ("notebooks/*.ipynb",),
+    "examples": ("examples/*.py",),
+    "requirement-counts": TESTS,
+    "requirements": TESTS,
+    "conformance": RESULTS,
+    "peers": RESULTS,
+}
+
+
+def read_by(table: str) -> tuple[str, ...]:
+    """The files that a table is read from."""
+    return RESULTS if table.startswith("figures") else READ.get(table, ())
+
+
+def stamp(*patterns: str) -> object:
+    """What changes when one of some files does, or when there is another."""
+    found = sorted({path for pattern in patterns for path in ROOT.glob(pattern)})
+    return [(path.name, path.stat().st_mtime_ns) for path in found if path.is_file()]
+
+
+def ledger() -> Any:
+    """The ledger of requirements as it is now, and who proves what."""
+    spec = util.spec_from_file_location("ledger", ROOT / "tests" / "ledger.py")
+    module = util.module_from_spec(spec)  # type: ignore[arg-type]
+    spec.loader.exec_module(module)  # type: ignore[union-attr]
+    return module
+
+
+def size(path: Path) -> int:
+    """Lines of code of a file."""
+    return counted(path, path.stat().st_mtime_ns)
+
+
+@cache
+def counted(path: Path, changed: int) -> int:
+    return len(code_lines(path.read_text(encoding="utf-8")))
 
 
 def reading_order() -> list[Path]:

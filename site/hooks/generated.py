@@ -21,14 +21,12 @@ from mkdocs.structure.pages import Page
 
 sys.path.insert(0, str(Path(__file__).parent))
 import facts
-from facts import FIGURES, ROOT, code_lines, counts, ledger
+from facts import FIGURES, ROOT, read_by, size, stamp
 from weave import docstring, pieces
 
 log = logging.getLogger("mkdocs.hooks.generated")
 MARK = re.compile(r"^<!-- generated: (\S+) -->$", re.M)
 RESULTS = ROOT / "site" / "results"
-READ = ("minimcp/*.py", "examples/*.py", "notebooks/*.ipynb", "adr/*.md", "tests/*.[pt][yo]*")
-READ += ("site/results/*.json", "site/spikes/*.[mj]*")
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
@@ -36,7 +34,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
     def table_of(match: re.Match[str]) -> str:
         try:
-            return made(match[1], stamp())
+            return made(match[1], repr(stamp(*read_by(match[1]))))
         except Exception as error:
             log.warning("%s: %s: %r", page.file.src_uri, match[0], error)
             return match[0]
@@ -45,14 +43,10 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 @cache
-def made(name: str, stamp: object) -> str:
-    return TABLES[name]()
-
-
-def stamp() -> object:
-    """What changes when a file does that a table is read from."""
-    files = [path for pattern in READ for path in ROOT.glob(pattern)]
-    return len(files), max(path.stat().st_mtime_ns for path in files)
+def made(name: str, stamp: str) -> str:
+    """A table; `stamp` is other when a file is that it is read from."""
+    kind, _, record = name.partition(":")
+    return section(record) if kind == "figures" else TABLES[name]()
 
 
 def table(head: str, rows: Iterable[Iterable[object]]) -> str:
@@ -75,7 +69,7 @@ def about(path: Path) -> str:
 
 def lines() -> str:
     """Every page of the package: what it is about, how long it is and how long it may be."""
-    counted = counts()
+    counted = {path.stem: size(path) for path in ROOT.glob("minimcp/*.py")}
     rows = []
     for path in facts.reading_order():
         linked = f"[`{path.name}`](../minimcp/{path.name})"
@@ -186,8 +180,7 @@ def notebooks() -> str:
 def examples() -> str:
     rows = []
     for path in facts.examples():
-        size = len(code_lines(path.read_text(encoding="utf-8")))
-        rows.append([f"[`{path.name}`](../examples/{path.name})", about(path), size])
+        rows.append([f"[`{path.name}`](../examples/{path.name})", about(path), size(path)])
     return table("example | what it shows | >lines of code", rows)
 
 
@@ -201,7 +194,7 @@ def groups() -> dict[str, str]:
 
 
 def requirement_counts() -> str:
-    counted, about = ledger.counts(), groups()
+    counted, about = facts.ledger().counts(), groups()
     names = ("proven", "later", "not")
     rows = [
         [group, about[group], *(found[name] or "" for name in names)]
@@ -214,7 +207,8 @@ def requirement_counts() -> str:
 
 def requirements() -> str:
     """Every row of the ledger, with the tests that carry its id."""
-    proofs, about = ledger.carried(), groups()
+    ledger, about = facts.ledger(), groups()
+    proofs = ledger.carried()
     found: dict[str, list[list[str]]] = {}
     for id, row in ledger.LEDGER.items():
         group = "MATRIX" if id.startswith("MATRIX") else id.split("-")[1]
@@ -240,6 +234,71 @@ def proof_row(id: str, row: dict[str, Any], proofs: dict[str, list[str]]) -> lis
     return [f"`{id}`", row["level"].replace("*", "\\*"), row["era"], row["text"], proof]
 
 
+# ## Figures
+#
+# Anything that was measured is shown if it lies in `site/results/` as NAME.json, in this shape:
+#
+#     {"title": "How hard it was tried to break it", "command": "make fuzz", "date": "2026-11-30",
+#      "versions": {"hypothesis": "6.140"}, "figures": {"inputs": 100000, "crashes": 0}}
+#
+# A figure is a number or a few words; or an object of such, and then it is a table of its own with
+# its name on top; or a list of objects with the same members, and then it is a table with those as
+# columns. `"note"` is a paragraph below. Only `figures` must be there; if there is only one table,
+# `rows` will do.
+#
+# It is shown on the page about evidence, or with `"page": "conformance"` on that one. With another
+# word for the page it is shown where a page asks for it: `<!-- generated: figures:NAME -->`.
+
+
+def figures(page: str) -> str:
+    """All records of figures that belong on a page, one section each."""
+    names = sorted({path.stem for path in RESULTS.glob("*.json")} - {"conformance", "peers"})
+    found = {name: recorded(name) or {} for name in names}
+    here = [name for name in names if found[name].get("page", "evidence") == page]
+    return "\n\n".join(section(name) for name in here)
+
+
+def section(name: str) -> str:
+    """One record: when and with what, its tables, and how to measure it again."""
+    record = recorded(name)
+    if record is None:
+        return "Nothing has been recorded yet."
+    plain, parts = {}, [f"### {record.get('title', name.capitalize())}", when(record).strip()]
+    for label, figure in record.get("figures", {"": record.get("rows")}).items():
+        if not isinstance(figure, (dict, list)) or not figure:
+            plain[label] = figure
+        elif isinstance(figure, dict):
+            parts.append(table(f"{label} | >", pairs(figure)))
+        else:
+            rows = [map(shown, one.values()) for one in figure]
+            parts += [f"{label}:" if label else "", table(columns(figure[0]), rows)]
+    if plain:
+        parts.insert(2, table("what | >figure", pairs(plain)))
+    command = f"Measured with `{record['command']}`." if "command" in record else ""
+    return "\n\n".join(filter(None, [*parts, record.get("note", ""), command]))
+
+
+def pairs(figures: dict[str, Any]) -> list[list[str]]:
+    return [[label, shown(figure)] for label, figure in figures.items()]
+
+
+def columns(row: dict[str, Any]) -> str:
+    """The titles of columns; numbers stand at the right of theirs."""
+    titles = [f">{name}" if isinstance(one, (int, float)) else name for name, one in row.items()]
+    return " | ".join(titles)
+
+
+def shown(figure: Any) -> str:
+    """A figure as a person writes it."""
+    if isinstance(figure, bool):
+        return "yes" if figure else "no"
+    if isinstance(figure, float):
+        return f"{figure:,.0f}" if abs(figure) >= 1000 else f"{figure:.4g}"
+    if isinstance(figure, list):
+        return ", ".join(map(shown, figure))
+    return f"{figure:,}" if isinstance(figure, int) else str(figure)
+
+
 def recorded(name: str) -> dict[str, Any] | None:
     path = RESULTS / f"{name}.json"
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
@@ -249,8 +308,9 @@ NOTHING = "Nothing has been recorded yet; `python tests/record.py` does it."
 
 
 def when(record: dict[str, Any]) -> str:
-    versions = ", ".join(f"{name} {version}" for name, version in record["versions"].items())
-    return f"Recorded on {record['date']} with {versions}.\n\n"
+    versions = record.get("versions", {})
+    told = f" with {', '.join(map(' '.join, versions.items()))}" if versions else ""
+    return f"Recorded on {record['date']}{told}.\n\n" if "date" in record else ""
 
 
 def conformance() -> str:
@@ -314,4 +374,6 @@ TABLES: dict[str, Callable[[], str]] = {
     "requirements": requirements,
     "conformance": conformance,
     "peers": peers,
+    "figures-evidence": lambda: figures("evidence"),
+    "figures-conformance": lambda: figures("conformance"),
 }

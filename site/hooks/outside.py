@@ -22,7 +22,7 @@ from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
 
 sys.path.insert(0, str(Path(__file__).parent))
-from facts import ROOT, adrs, examples, notebooks, reading_order, spikes
+from facts import ROOT, adrs, examples, notebooks, reading_order, spikes, stamp
 from weave import fence, pieces, weave
 
 LINK = re.compile(r"(\]\()(?![a-z]+:|#|/)([^)\s#]+)")
@@ -37,14 +37,22 @@ pages: dict[str, str] = {}  # and the other way round
 # ## Which pages there are
 
 
+imported: list[object] = []  # the code as it was when blocks were run last
+
+
 def on_pre_build(config: MkDocsConfig) -> None:
-    """Forget the package, so that `mkdocs serve` runs the blocks against the edited source."""
-    for name in [name for name in sys.modules if name.partition(".")[0] == "minimcp"]:
-        del sys.modules[name]
+    """Forget code that has changed, so that `mkdocs serve` runs the blocks against the new one."""
+    now = stamp("minimcp/*.py", "notebooks/teach/*.py", "site/spikes/*.py")
+    if imported == [now]:
+        return
+    imported[:] = [now]
+    for name in [*sys.modules]:
+        if name.partition(".")[0] in ("minimcp", "teach", "lab"):
+            del sys.modules[name]
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Put what was found in the place of the stars in the navigation."""
+    """Put what was found in the place of the stars in the navigation; it may be nothing."""
     found = {
         "minimcp/*": [{path.name: page_of(path)} for path in reading_order()],
         "examples/*": [{path.name: page_of(path)} for path in examples()],
@@ -52,6 +60,8 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
         "adr/*": [page_of(path) for path in adrs()],
         "spikes/*": [page_of(path) for path in spikes()],
     }
+    for star in ("threat-model*", "faults*"):
+        found[star] = [page_of(path) for path in (ROOT / "site").glob(f"{star}.md")]
     config.nav = expand(config.nav, found)
     return config
 
