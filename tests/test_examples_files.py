@@ -597,7 +597,7 @@ def test_a_root_must_be_given():
 
 @pytest.mark.parametrize("name", ["nowhere", "file", "nowhere/../root", ""])
 def test_a_root_that_is_no_folder_is_refused_in_one_line_with_advice(tmp_path, name):
-    (tmp_path / "file").touch()
+    (tmp_path / "file").touch(0o755)
     root = tmp_path / name if name else ""
     [line] = start("--root", root)
     assert line == f"--root {root}: this is no folder that can be read; name another"
