@@ -7,13 +7,16 @@ notebook, and streams that arrive in pieces put together.
 from __future__ import annotations
 
 import asyncio
+import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import nbformat
 from nbclient import NotebookClient
+from traitlets.config import Config
 
 Notebook = Any
 ROOT = Path(__file__).resolve().parent.parent
@@ -54,10 +57,18 @@ def run(path: Path, change: Callable[[Notebook], None] = lambda notebook: None) 
         cell.outputs, cell.execution_count = [], None
     started = time.monotonic()
     resources = {"metadata": {"path": str(path.parent)}}
-    client = NotebookClient(notebook, timeout=60, record_timing=False, resources=resources)
-    asyncio.run(client.async_execute())  # execute() would leave its event loop open
+    with TemporaryDirectory() as folder:
+        options = {"timeout": 60, "record_timing": False, "config": wire(folder)}
+        client = NotebookClient(notebook, resources=resources, **options)
+        asyncio.run(client.async_execute())  # execute() would leave its event loop open
     notebook.seconds = time.monotonic() - started
     return notebook
+
+
+def wire(folder: str) -> Config:
+    """A kernel on sockets in a folder: free ports that it is told may be taken when it starts."""
+    sockets = {"transport": "ipc", "ip": f"{folder}/kernel"}
+    return Config({"KernelManager": sockets} if hasattr(socket, "AF_UNIX") else {})
 
 
 def code_cells(notebook: Notebook) -> list[Any]:

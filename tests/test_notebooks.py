@@ -1,8 +1,7 @@
 """Every notebook runs, still shows what is stored in it, and teaches what it says it teaches.
 
-The kernels run side by side: the first test that needs a run starts all those that this session
-will want. While a notebook runs, the solution of each exercise is tried in its place, just
-as a reader would type it there; what follows must come out as if it had not been.
+While a notebook runs, the solution of each exercise is tried in its place, just as a reader would
+type it there; what follows must come out as if it had not been.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import os
 import re
 import subprocess
 import sys
-from concurrent.futures import Future, ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -75,21 +73,9 @@ def try_solutions(notebook: Any) -> None:
     notebook.cells = cells
 
 
-@pytest.fixture(scope="session")
-def runs(request: pytest.FixtureRequest) -> dict[Path, Future[Any]]:
-    """A run for each notebook that a selected test wants, two or more at a time."""
-    wanted = {
-        item.callspec.params["path"]: None
-        for item in request.session.items
-        if "runs" in getattr(item, "fixturenames", ()) and hasattr(item, "callspec")
-    }
-    with ThreadPoolExecutor(max(2, min(8, os.cpu_count() or 2))) as pool:
-        yield {path: pool.submit(run, path, try_solutions) for path in wanted}
-
-
 @each_notebook
-def test_notebook_shows_what_is_stored_in_it_and_accepts_the_solutions(path, runs):
-    fresh = runs[path].result()
+def test_notebook_shows_what_is_stored_in_it_and_accepts_the_solutions(path):
+    fresh = run(path, try_solutions)
     extra = [cell for cell in code_cells(fresh) if "extra" in cell.metadata.get("tags", [])]
     ours = [cell for cell in code_cells(fresh) if cell not in extra]
     for now, then in zip(ours, code_cells(stored(path)), strict=True):
