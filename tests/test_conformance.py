@@ -5,6 +5,7 @@ one succeeded; a warning must stand in `WARNINGS`, with the reason. What is expe
 in `conformance/expected-failures.yml`, and that is OAuth alone.
 """
 
+import functools
 import json
 import re
 import shlex
@@ -12,6 +13,8 @@ import socket
 import subprocess
 import sys
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import NamedTuple
@@ -26,6 +29,7 @@ pytestmark = pytest.mark.timeout(300)  # the first test of a run waits for all o
 HERE = Path(__file__).parent
 PACKAGE = "@modelcontextprotocol/conformance"
 EVERYTHING = HERE.parent / "examples" / "everything.py"
+TASKS_SERVER = HERE.parent / "examples" / "tasks.py"
 EXPECTED_FAILURES = HERE / "conformance" / "expected-failures.yml"
 CLIENT = shlex.join([sys.executable, str(HERE / "conformance" / "client.py")])
 NEW, OLD = "2026-07-28", "2025-11-25"
@@ -81,6 +85,18 @@ CLIENTS = {
     ],
     OLD: ["initialize", "tools_call", "elicitation-sep1034-client-defaults", "sse-retry"],
 }
+TASKS = {  # scenario -> its checks; the suite itself skips the one with none
+    "tasks-capability-negotiation": 5,
+    "tasks-lifecycle": 9,
+    "tasks-dispatch-and-envelope": 9,
+    "tasks-wire-fields": 4,
+    "tasks-request-headers": 5,
+    "tasks-mrtr-input": 4,
+    "tasks-mrtr-composition": 2,
+    "tasks-request-state-removal": 3,
+    "tasks-required-task-error": 3,
+    "tasks-status-notifications": 0,
+}
 WARNINGS = {  # scenario -> the check that warns
     ("server", OLD, "server-sse-multiple-streams"): "server-sse-multiple-streams-session"
 }  # the server keeps no sessions; the scenario stops there
@@ -96,8 +112,17 @@ class Run(NamedTuple):
 
 def suite(leg, revision, *options):
     """Run all scenarios that a revision requires of one side."""
+    return suite_run(leg, *options, "--requirements", revision)
+
+
+def scenario(leg, name, *options):
+    """Run one scenario."""
+    return suite_run(leg, *options, "--scenario", name)
+
+
+def suite_run(leg, *options):
     with TemporaryDirectory() as folder:
-        arguments = [leg, *options, "--timeout", "100000", "--requirements", revision, "-o", folder]
+        arguments = [leg, *options, "--timeout", "100000", "-o", folder]
         done = subprocess.run(
             node_tools.command(PACKAGE, *arguments),
             env=node_tools.environment(),
@@ -134,15 +159,32 @@ def against_client(revision):
 
 
 def against_server(revision):
+    with serving(EVERYTHING) as url:
+        return suite("server", revision, "--url", url)
+
+
+@contextmanager
+def serving(example):
+    """An example over HTTP; gives its URL."""
     port = free_port()
-    command = [sys.executable, str(EVERYTHING), "--http", str(port)]
+    command = [sys.executable, str(example), "--http", str(port)]
     with TemporaryFile("w+") as log, subprocess.Popen(command, stderr=log) as server:
         try:
             until(lambda: server.poll() is not None or answers(port))
             assert server.poll() is None, log.seek(0) or log.read()
-            return suite("server", revision, "--url", f"http://127.0.0.1:{port}/mcp")
+            yield f"http://127.0.0.1:{port}/mcp"
         finally:
             server.terminate()
+
+
+@functools.cache
+def tasks_run():
+    """The scenarios of the tasks extension. The suite knows no name for all of them together, so
+    each is a run of its own, a few at a time."""
+    node_tools.ready()
+    with serving(TASKS_SERVER) as url, ThreadPoolExecutor(5) as pool:
+        run = lambda name: scenario("server", name, "--url", url)  # noqa: E731
+        return dict(zip(TASKS, pool.map(run, TASKS), strict=True))
 
 
 def answers(port):
@@ -166,6 +208,11 @@ def table():
     for (leg, revision), run in RUNS.items():
         lines = [f"{name:50} {passed(checks)}" for name, checks in sorted(run.checks.items())]
         tables[f"conformance: {leg}, {revision}"] = lines
+    if tasks_run.cache_info().currsize:
+        runs = [checks for run in tasks_run().values() for checks in run.checks.items()]
+        tables["conformance: the tasks extension"] = [
+            f"{name:50} {passed(checks)}" for name, checks in sorted(runs)
+        ]
 
 
 def verdict(leg, revision, scenario):
@@ -205,6 +252,15 @@ def test_the_client_passes(revision, scenario):
 def test_the_suite_itself_is_satisfied(leg, revision):
     """And a failure that is expected but does not come is one, too."""
     run = run_of(leg, revision)
+    assert run.code == 0, run.printed[-5000:]
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_the_tasks_extension_passes(name):
+    run = tasks_run()[name]
+    counted = Counter(check["status"] for checks in run.checks.values() for check in checks)
+    wrong = counted["FAILURE"] + counted["WARNING"]
+    assert (counted["SUCCESS"], wrong) == (TASKS[name], 0), run.printed[-5000:]
     assert run.code == 0, run.printed[-5000:]
 
 

@@ -145,7 +145,10 @@ def check_reply(request: Any, reply: Any, revision: str) -> None:
         check_error(reply, revision)
     else:
         demand(isinstance(request, dict), f"a result for no request: {reply!r}")
-        check_result(request.get("method"), reply["result"], revision)
+        if revision == MODERN and knows_tasks(request) and is_task(request, reply["result"]):
+            check_task(request["method"], reply["result"])
+        else:
+            check_result(request.get("method"), reply["result"], revision)
 
 
 def check_id(request: Any, reply: dict[str, Any]) -> None:
@@ -206,6 +209,56 @@ def check_modern_result(method: str, result: dict[str, Any]) -> None:
         fits(info, v2026.Implementation, f"{method} serverInfo")
     for tool in result.get("tools", []) if method == "tools/list" else []:
         demand("execution" not in tool, f"tool {tool['name']}: execution is not modern")
+
+
+# The tasks extension has no package of types. A client that declared it may get a task instead of
+# a result: https://github.com/modelcontextprotocol/ext-tasks
+
+TASK = {
+    "type": "object",
+    "required": ["resultType", "taskId", "status", "createdAt", "lastUpdatedAt", "ttlMs"],
+    "properties": {
+        "taskId": {"type": "string"},
+        "statusMessage": {"type": "string"},
+        "createdAt": {"type": "string"},
+        "lastUpdatedAt": {"type": "string"},
+        "ttlMs": {"type": ["integer", "null"], "minimum": 1},
+        "pollIntervalMs": {"type": "integer", "minimum": 1},
+        "resultType": {"enum": ["complete", "task"]},
+        "_meta": {"type": "object"},
+    },
+}
+OUTCOMES = {"input_required": "inputRequests", "completed": "result", "failed": "error"}
+
+
+def knows_tasks(request: dict[str, Any]) -> bool:
+    declared = request["params"]["_meta"].get("io.modelcontextprotocol/clientCapabilities", {})
+    extensions = declared.get("extensions")
+    return isinstance(extensions, dict) and "io.modelcontextprotocol/tasks" in extensions
+
+
+def is_task(request: dict[str, Any], result: Any) -> bool:
+    begun = request.get("method") == "tools/call" and result.get("resultType") == "task"
+    return begun or request.get("method") == "tasks/get"
+
+
+def check_task(method: str, task: dict[str, Any]) -> None:
+    for problem in Draft202012Validator(TASK).iter_errors(task):
+        raise WireError(f"{method}: {problem.message[:500]}")
+    begun = method == "tools/call"
+    demand(task["resultType"] == ("task" if begun else "complete"), f"resultType of {method}")
+    status = task["status"]
+    demand(status in (*OUTCOMES, "working", "cancelled"), f"a task is {status!r}")
+    wanted = set() if begun else {OUTCOMES.get(status)} - {None}
+    more = task.keys() - TASK["properties"].keys() - {"status"}
+    demand(more == wanted, f"a task that is {status} has {sorted(more)}")
+    if "result" in task:
+        check_modern_result("tools/call", task["result"])
+    if "error" in task:
+        check_error({"jsonrpc": "2.0", "id": 1, "error": task["error"]}, MODERN)
+    if "inputRequests" in task:
+        asked = {"resultType": "input_required", "inputRequests": task["inputRequests"]}
+        check_modern_result("tools/call", asked)
 
 
 def check_legacy_result(method: str, result: dict[str, Any], revision: str) -> None:
