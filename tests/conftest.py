@@ -1,13 +1,19 @@
-"""Two things hold for the whole suite: requirement ids are real, and every reply is validated.
+"""What holds for the whole suite: requirement ids are real, and every reply is validated.
 
 `@pytest.mark.req("S-ENV-01")` says that a test proves a row of `requirements.toml`; an id that is
 not in the ledger stops the run at once. Every server of this process is watched (`wire.watch`): a
 test in which one of them says what the protocol does not allow fails, whatever it asserts.
+
+`make test` runs the tests in several processes at once (pytest-xdist). Each test may run beside any
+other, and in any order; the few that share something dear have one `xdist_group` or find it in
+`FOLDER_OF_THIS_RUN`, which all processes of a run have in common.
 """
 
 from __future__ import annotations
 
+import os
 import signal
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -19,6 +25,19 @@ from minimcp.context import Peer
 from minimcp.server import Server
 
 wire.watch(Server, Peer)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        folder = TemporaryDirectory()
+        os.environ["FOLDER_OF_THIS_RUN"] = folder.name
+        config.add_cleanup(folder.cleanup)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are processors, since a test waits most of the time."""
+    return (os.cpu_count() or 1) + 1
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

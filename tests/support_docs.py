@@ -266,16 +266,19 @@ class Site(NamedTuple):
 
 
 @functools.cache
-def keeper() -> tempfile.TemporaryDirectory[str]:
-    return tempfile.TemporaryDirectory()
-
-
-@functools.cache
 def site() -> Site:
-    """The site, built once a run; with Python for the browser, if that can be had."""
-    node_tools.problem(node_tools.PYODIDE)
-    folder = Path(keeper().name) / "site"
-    return Site(folder, build(folder))
+    """The site, built once a run, by the worker that wants it first.
+
+    It has Python for the browser in it, if that can be had.
+    """
+    home = Path(os.environ["FOLDER_OF_THIS_RUN"])
+    folder, log = home / "site", home / "site.json"
+    with node_tools.only_one_at_a_time(home):
+        if not log.exists():
+            node_tools.problem(node_tools.PYODIDE)
+            done = build(folder)
+            log.write_text(json.dumps([done.args, done.returncode, done.stdout, done.stderr]))
+    return Site(folder, subprocess.CompletedProcess(*json.loads(log.read_text())))
 
 
 def small_tree(folder: Path, *wanted: str) -> Path:
