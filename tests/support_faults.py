@@ -130,7 +130,7 @@ class Row(NamedTuple):
 def rows() -> list[Row]:
     """All faults: our own first, each wire by itself."""
     found = [read(wire, f"{module}::{name}", said) for wire, module in OWN.items()
-             for name, said in tests_of(module).items()]  # fmt: skip
+             for name, said in said_by(module).items()]  # fmt: skip
     found += [read(*one) for one in re.findall(r"^(\S+) (\S+)\n {4}(.+)$", ELSEWHERE, re.M)]
     return sorted(found, key=lambda row: list(OWN).index(row.wire))
 
@@ -145,7 +145,7 @@ def read(wire: str, test: str, said: str) -> Row:
 
 
 @cache
-def tests_of(module: str) -> dict[str, str]:
+def said_by(module: str) -> dict[str, str]:
     """The tests of a module and the first paragraphs of their docstrings."""
     tree = ast.parse((TESTS / f"{module}.py").read_text(encoding="utf-8"))
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
