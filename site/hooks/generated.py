@@ -26,6 +26,7 @@ from weave import docstring, pieces
 
 log = logging.getLogger("mkdocs.hooks.generated")
 MARK = re.compile(r"^<!-- generated: (\S+) -->$", re.M)
+DATE = re.compile(r"\d{4}-\d\d-\d\d")
 RESULTS = ROOT / "site" / "results"
 
 
@@ -53,7 +54,7 @@ def table(head: str, rows: Iterable[Iterable[object]]) -> str:
     """A Markdown table; `head` has its titles with bars between them, `>` before a number."""
     titles = [title.strip() for title in head.split("|")]
     rule = ["---:" if title.startswith(">") else "---" for title in titles]
-    cells = [[str(cell).replace("|", "\\|").replace("\n", " ") for cell in row] for row in rows]
+    cells = [[cell_of(cell) for cell in row] for row in rows]
     lines = [[title.removeprefix(">") for title in titles], rule, *cells]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
@@ -62,6 +63,12 @@ def about(path: Path) -> str:
     """The first sentence of a module's docstring."""
     text, _ = docstring(path.read_text(encoding="utf-8"))
     return text.partition("\n")[0].rstrip(".")
+
+
+def cell_of(value: object) -> str:
+    """What stands in a cell; a date is not broken at its hyphens."""
+    text = str(value).replace("|", "\\|").replace("\n", " ")
+    return f'<span class="whole">{text}</span>' if DATE.fullmatch(text) else text
 
 
 # ## The source
