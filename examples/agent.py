@@ -15,22 +15,20 @@ What a server says, in descriptions and results, is data: it may try to talk the
 so a person sees each call before it is made.
 """
 
-import json
 import os
 import re
 import sys
 from argparse import ArgumentParser
-from collections import Counter
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
+from time import monotonic
 from typing import Any
-from urllib.error import HTTPError
-from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 sys.path.append(str(Path(__file__).parents[1]))  # so that it runs from a clone, not installed
 from minimcp import Client, ProtocolError
 from minimcp.cli import printable
+from minimcp.http_exchange import Endpoint
 from minimcp.protocol import dumps, loads
 
 Message = dict[str, Any]  # as in the chat API that most models are offered by
@@ -41,6 +39,9 @@ ROUNDS = 12  # answers of the model in one task
 AT_ONCE = 8  # calls in one answer
 FULL = 20_000  # characters of a result that the model sees
 PATIENCE = 60.0  # seconds for a tool, and for a model
+URL = os.environ.get("OPENAI_BASE_URL", "https://api.openai.com/v1").rstrip("/")
+KEY = os.environ.get("OPENAI_API_KEY", "").strip()
+NAME = os.environ.get("OPENAI_MODEL", "gpt-4o-mini")
 
 # ## The host
 
@@ -60,37 +61,30 @@ class Host:
             answer = model(messages, [described(name, *offers[name]) for name in offers])
             messages.append(answer)
             if not answer.get("tool_calls"):
-                return str(answer.get("content"))
+                return str(answer["content"])
             for call in answer["tool_calls"]:
-                told = self.run(offers, **call["function"])
+                told = self.run(offers, call["function"]["name"], call["function"]["arguments"])
                 messages.append({"role": "tool", "tool_call_id": call["id"], "content": told})
         return f"stopped: no answer after {ROUNDS} rounds"
 
     def briefing(self) -> str:
-        """The first message: our rules, and what the servers want a model to know."""
-        said = {home: client.instructions for home, client in self.clients.items()}
-        notes = [f"The server {home} says: {text}" for home, text in said.items() if text]
-        return "\n".join(["When a tool fails, read why, and try another way or say so.", *notes])
+        """Our rules, and what the servers want a model to know."""
+        said = [f"{key} says: {one.instructions or 'nothing'}" for key, one in self.clients.items()]
+        return "\n".join(["When a tool fails, read why, and try another way or say so.", *said])
 
     def offers(self) -> Offers:
         """All tools, each under one name; a name that several have gets its server in front."""
-        listed = [(home, tool) for home in self.clients for tool in self.listed(home)]
-        shared = Counter(plain(tool["name"]) for _, tool in listed)
-        offers: Offers = {}
-        for home, tool in listed:
-            name = plain(tool["name"])
-            name = name if shared[name] == 1 else plain(f"{home}__{name}")
+        listed, offers = [], Offers()
+        for home, client in self.clients.items():
+            with suppress(ProtocolError, OSError):  # who cannot list its tools is left out
+                listed += [(home, tool) for tool in client.list_tools()]
+        names = [plain(tool["name"]) for _, tool in listed]
+        for name, (home, tool) in zip(names, listed, strict=True):
+            name = name if names.count(name) == 1 else plain(f"{home}__{tool['name']}")
             while name in offers:  # still: they differ in a dot, or far behind
                 name = f"{name[:60]}_{len(offers)}"
             offers[name] = (home, tool)
         return offers
-
-    def listed(self, home: str) -> list[Message]:
-        try:
-            return self.clients[home].list_tools()
-        except (ProtocolError, ConnectionError, TimeoutError) as error:
-            print(printable(f"{home} is left out: {error}"), file=sys.stderr)
-            return []
 
     def run(self, offers: Offers, name: str, arguments: str) -> str:
         """Make one call, and show it; what goes wrong becomes a text that the model can act on."""
@@ -98,17 +92,16 @@ class Host:
             return f"Error: there is no tool {name!r}; there are {', '.join(offers)}"
         home, tool = offers[name]
         try:
-            given = loads(arguments or "{}")
+            given = loads(str(arguments or "{}"))
             if not self.confirm(home, tool["name"], given):
                 return "Error: the user does not allow this call; ask, or find another way"
             result = self.clients[home].call_tool(tool["name"], given, PATIENCE)
-        except (ProtocolError, ConnectionError, TimeoutError) as error:
+        except (ProtocolError, OSError) as error:
             return f"Error: {error}"
         text = "\n".join(block.get("text") or f"[{block['type']}]" for block in result.content)
-        text = text if len(text) <= FULL else f"{text[:FULL]}… and more"
         text = f"Error: {text}" if result.is_error else text
         print(printable(f"{home} {tool['name']} {arguments}\n  {text:.300}"), file=sys.stderr)
-        return text
+        return text if len(text) <= FULL else f"{text[:FULL]}… and more"
 
 
 def plain(name: str) -> str:
@@ -125,51 +118,45 @@ def described(name: str, home: str, tool: Message) -> Message:
 # ## Two models
 
 
-def saying(text: str | None, *calls: tuple[str, str, str]) -> Message:
-    """A message of a model: some text, or calls, each an id, a name and the arguments as JSON."""
-    made = [
-        {"id": ident, "type": "function", "function": {"name": name, "arguments": arguments}}
-        for ident, name, arguments in calls
-    ]
-    return {"role": "assistant", "content": text, **({"tool_calls": made} if made else {})}
+def scripted(messages: list[Message], tools: list[Message]) -> Message:
+    """A model without a mind: it knows one task, looks at the last message, and mends its ways."""
+    last = messages[-1]["content"]
+    if messages[-1]["role"] == "user":
+        return calling("east__list_shows")
+    if show := re.search('everybody may see ([^ ,]+)|"(jaws[^"]*)":{', last):
+        return calling("east__book", show=show[1] or show[2], ages=[41, 9])
+    if last.startswith("Error"):
+        return {"role": "assistant", "content": f"I could not book anything. {last}"}
+    text = f"Jaws is not for children of 9, so I booked this: {last}"
+    return {"role": "assistant", "content": text}
 
 
-def scripted(*steps: Callable[[str], Message]) -> Model:
-    """A model without a mind: each step turns the last message into the next one."""
-    rest = iter(steps)
-    return lambda messages, tools: next(rest)(messages[-1]["content"])
+def calling(name: str, **arguments: Any) -> Message:
+    """A message of a model that calls one tool."""
+    return {"role": "assistant", "content": None, "tool_calls": [wish("1", name, dumps(arguments))]}
 
 
-def remote(base: str, key: str, name: str) -> Model:
+def wish(ident: str, name: str, arguments: str, **_: Any) -> Message:
+    """One call, as a model asks for it; the arguments are a text that holds JSON."""
+    return {"id": ident, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def remote(messages: list[Message], tools: list[Message]) -> Message:
     """A model behind an endpoint of OpenAI's chat API; `ConnectionError` if it is no help."""
-    url, agent = base.rstrip("/") + "/chat/completions", build_opener(StayHere)
-    head = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
-
-    def model(messages: list[Message], tools: list[Message]) -> Message:
-        body: Message = {"model": name, "messages": messages}
-        if tools:
-            body["tools"] = [{"type": "function", "function": tool} for tool in tools]
-        try:
-            request = Request(url, dumps(body).encode(), head)  # noqa: S310
-            with agent.open(request, timeout=PATIENCE) as response:
-                found = loads(response.read(10_000_000).decode())["choices"][0]["message"]
-            made = [(one["id"], one["function"]) for one in found.get("tool_calls") or []]
-            calls = [(ident, one["name"], one["arguments"]) for ident, one in made[:AT_ONCE]]
-        except HTTPError as error:
-            told = error.read(500).decode(errors="replace")
-            raise ConnectionError(f"the model's endpoint says {error.code}: {told}") from None
-        except Exception as error:
-            raise ConnectionError(f"the model's endpoint is no help: {error!r}") from None
-        return saying(found.get("content"), *calls)
-
-    return model
-
-
-class StayHere(HTTPRedirectHandler):
-    """Follow no redirect: it would take the key to somebody else."""
-
-    def redirect_request(self, *arguments: Any) -> None:
-        return None
+    offered = [{"type": "function", "function": tool} for tool in tools]
+    body = dumps({"model": NAME, "messages": messages, "tools": offered}).encode()
+    head = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
+    post = "POST", head, body, monotonic() + PATIENCE, None
+    try:
+        with closing(Endpoint(f"{URL}/chat/completions")) as end, end.exchange(*post) as reply:
+            text = reply.read(10_000_000).decode()
+        if reply.status != 200:  # nor is a redirect followed: it would take the key elsewhere
+            raise ValueError(f"HTTP {reply.status}: {text[:500]}")
+        found = loads(text)["choices"][0]["message"]
+        calls = [wish(one["id"], **one["function"]) for one in found.get("tool_calls") or []]
+    except Exception as error:
+        raise ConnectionError(f"the model's endpoint is no help: {error!r}") from None
+    return {"role": "assistant", "content": found.get("content"), "tool_calls": calls[:AT_ONCE]}
 
 
 # ## The command line
@@ -178,54 +165,29 @@ TASK = "Book seats for tonight, for me (41) and my daughter (9). We would love t
 CINEMA = {"command": sys.executable, "args": [str(Path(__file__).with_name("movies.py"))]}
 
 
-def booking() -> Model:
-    """What a model might do with this task; it reads the refusal, and mends its ways."""
-
-    def book(show: str) -> Message:
-        return saying(None, ("1", "east__book", json.dumps({"show": show, "ages": [41, 9]})))
-
-    def mend(refusal: str) -> Message:
-        found = re.search("everybody may see ([^ ,]+)", refusal)
-        return book(found[1]) if found else saying(f"I could not book anything. {refusal}")
-
-    return scripted(
-        lambda task: saying(None, ("1", "east__list_shows", "{}")),
-        lambda shows: book("jaws-17:30"),
-        mend,
-        lambda booked: saying(f"Jaws is not for children of 9, so I booked this: {booked}"),
-    )
+def connect(command: str = "", args: Any = (), env: Any = None, url: str = "", **_: Any) -> Client:
+    """A client for a server as the file describes it."""
+    return Client(url or [command, *args], env=env)
 
 
 def confirmed(home: str, name: str, arguments: Message) -> bool:
     """Ask the person at the terminal, in letters that it does not obey; nobody there means no."""
-    try:
-        return input(printable(f"{home}: {name} {json.dumps(arguments)} [y/N] ")) == "y"
-    except EOFError:
-        return False
-
-
-def main() -> None:
-    """Work on one task."""
-    parser, get = ArgumentParser(), os.environ.get
-    parser.add_argument("task", nargs="?", default=TASK)
-    parser.add_argument("--servers", metavar="FILE")
-    parser.add_argument("--yes", action="store_true", help="allow every call")
-    options = parser.parse_args()
-    servers = {"east": CINEMA, "west": CINEMA}
-    if options.servers:
-        servers = json.loads(Path(options.servers).read_text())["mcpServers"]
-    model = booking()
-    if key := get("OPENAI_API_KEY"):
-        base = get("OPENAI_BASE_URL", "https://api.openai.com/v1")
-        model = remote(base, key, get("OPENAI_MODEL", "gpt-4o-mini"))
-    with ExitStack() as stack:
-        clients = {}
-        for name, one in servers.items():
-            target = one.get("url") or [one["command"], *one.get("args", [])]
-            clients[name] = stack.enter_context(Client(target, env=one.get("env")))
-        host = Host(clients, (lambda *call: True) if options.yes else confirmed)
-        print(printable(host.ask(options.task, model)))
+    print(printable(f"{home}: {name} {dumps(arguments)} [y/N] "), end="", flush=True)
+    return sys.stdin.readline().strip() == "y"
 
 
 if __name__ == "__main__":
-    main()
+    parser = ArgumentParser()
+    parser.add_argument("task", nargs="?", default=TASK)
+    parser.add_argument("--servers", type=Path, metavar="FILE")
+    options = parser.parse_args()
+    model = remote if KEY else scripted
+    servers = {"east": CINEMA, "west": CINEMA}
+    try:
+        if options.servers:
+            servers = loads(options.servers.read_text(encoding="utf-8"))["mcpServers"]
+        with ExitStack() as stack:
+            clients = {key: stack.enter_context(connect(**one)) for key, one in servers.items()}
+            print(printable(Host(clients, confirmed).ask(options.task, model)))
+    except (Exception, KeyboardInterrupt) as error:  # one line is enough
+        sys.exit(printable(f"{type(error).__name__}: {error}"))

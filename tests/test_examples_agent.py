@@ -33,19 +33,19 @@ def shop(name):
 
 
 class Working:
-    """A host with two shops, a model that follows a script, and what that model saw."""
+    """A host with two shops, a model that does a step at a time, and what that model saw."""
 
     def __init__(self, *steps, confirm=lambda *call: True, servers=None):
         self.agent = load("agent")
         self.confirm = confirm
         servers = servers or {"north": shop("north"), "south": shop("south")}
         self.host = self.agent.Host({k: Client(one) for k, one in servers.items()}, confirm)
-        self.script, self.steps = self.agent.scripted(*steps), len(steps)
+        self.steps = iter(steps)
         self.messages, self.tools = [], []
 
     def model(self, messages, tools):
         self.messages, self.tools = messages, tools
-        return self.script(messages, tools)
+        return next(self.steps)(messages[-1]["content"])
 
     def ask(self, task="task"):
         return self.host.ask(task, self.model)
@@ -86,7 +86,7 @@ def test_the_model_reads_an_error_and_corrects_itself():
     assert working.ask("Buy five.") == "Well: north sold 3."
     briefing = (
         "When a tool fails, read why, and try another way or say so.\n"
-        "The server north says: I am north.\nThe server south says: I am south."
+        "north says: I am north.\nsouth says: I am south."
     )
     assert working.messages == [
         {"role": "system", "content": briefing},
@@ -211,9 +211,7 @@ def test_the_person_at_the_terminal_decides_and_nobody_there_means_no(
 ):
     monkeypatch.setattr("sys.stdin", io.StringIO(typed))
     assert load("agent").confirmed("shop", "sell\x1b[2J", {"to": "\u202e"}) is allowed
-    shown = capsys.readouterr().out
-    assert shown.startswith("shop: sell\\x1b[2J {")
-    assert shown.isprintable()
+    assert capsys.readouterr().out == 'shop: sell\\x1b[2J {"to":"\\x202e"} [y/N] '
 
 
 # What goes wrong
@@ -252,6 +250,7 @@ def broken():
         (("crash", '{"a"'), "Error: Parse error"),
         (("crash", "NaN"), "Error: Parse error"),
         (("crash", "[1]"), "Error: "),
+        (("crash", {"a": 1}), "Error: Parse error"),
         (("picture", "{}"), "Look:\n[image]"),
         (("flood", "{}"), "x" * 20_000 + "… and more"),
     ],
@@ -294,15 +293,14 @@ def test_a_server_that_dies_takes_nobody_with_it(tmp_path):
     assert found[1] == "north"
 
 
-def test_a_server_that_cannot_list_its_tools_is_left_out(capsys):
+def test_a_server_that_cannot_list_its_tools_is_left_out():
     lame = Server("lame")
 
     @lame.method("tools/list")
     def list_tools(params, context):
-        raise ProtocolError(-32603, "out of \x1b[31morder")
+        raise ProtocolError(-32603, "out of order")
 
     assert told(("north_only", "{}"), servers={"lame": lame, "n": shop("north")}) == ["north"]
-    assert "lame is left out: out of \\x1b[31morder (-32603)" in capsys.readouterr().err
 
 
 # A model behind an endpoint, and a stand-in for it
@@ -348,12 +346,17 @@ def endpoint(*answers):
         thread.join()
 
 
+def remote(url):
+    """The model behind this endpoint, as if the environment said so."""
+    agent = load("agent")
+    agent.URL, agent.KEY, agent.NAME = url, "sesame", "parrot"
+    return agent.remote
+
+
 def test_a_model_behind_an_endpoint_gets_messages_and_tools_and_its_calls_are_made():
     first = {**calling("north__buy", '{"count": 2}', "x7"), "refusal": None, "annotations": []}
     with endpoint(first, saying("Two of them.")) as server:
-        working = Working()
-        model = working.agent.remote(server.url + "/", "sesame", "parrot")
-        assert working.host.ask("Buy two.", model) == "Two of them."
+        assert Working().host.ask("Buy two.", remote(server.url)) == "Two of them."
     (path, headers, one), (_, _, two) = server.seen
     assert path == "/v1/chat/completions"
     assert headers["Authorization"] == "Bearer sesame"
@@ -372,9 +375,8 @@ def test_of_too_many_calls_at_once_only_the_first_are_made():
     many = calling("north_only", "{}")
     many["tool_calls"] *= 50
     with endpoint(many) as server:
-        agent = load("agent")
-        answer = agent.remote(server.url, "k", "m")([], [])
-    assert len(answer["tool_calls"]) == agent.AT_ONCE
+        answer = remote(server.url)([], [])
+    assert len(answer["tool_calls"]) == load("agent").AT_ONCE
 
 
 @pytest.mark.parametrize(
@@ -393,10 +395,8 @@ def test_of_too_many_calls_at_once_only_the_first_are_made():
     ],
 )
 def test_an_endpoint_that_is_no_help_is_one_kind_of_error(answer, text):
-    with endpoint(answer) as server:
-        model = load("agent").remote(server.url, "sesame", "m")
-        with pytest.raises(ConnectionError, match=text) as raised:
-            model([saying("hi")], [])
+    with endpoint(answer) as server, pytest.raises(ConnectionError, match=text) as raised:
+        remote(server.url)([saying("hi")], [])
     assert "sesame" not in str(raised.value)
 
 
@@ -405,7 +405,7 @@ def test_an_endpoint_that_is_not_there_is_the_same_kind_of_error():
         probe.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{probe.getsockname()[1]}/v1"
         with pytest.raises(ConnectionError, match="no help"):
-            load("agent").remote(url, "k", "m")([], [])
+            remote(url)([], [])
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
@@ -413,7 +413,7 @@ def test_the_key_does_not_follow_a_redirect(status):
     with endpoint(saying("stolen")) as other:
         answer = (status, b"", {"Location": other.url})
         with endpoint(answer) as server, pytest.raises(ConnectionError, match=str(status)):
-            load("agent").remote(server.url, "sesame", "m")([], [])
+            remote(server.url)([], [])
     assert other.seen == []
 
 
@@ -428,46 +428,85 @@ def run(*arguments, text="", **env):
     )
 
 
+PROMPT = re.compile(r"(\w+: \w+ \{.*?\}) \[y/N\] ")
+
+
 def test_without_a_key_a_scripted_model_corrects_itself_after_a_refusal():
-    done = run("--yes")
-    shown = re.sub("[0-9a-f]{16}", "HANDLE", done.stderr)
-    assert [line for line in shown.splitlines() if not line.startswith(" ")] == [
+    done = run(text="y\n" * 3)
+    calls = [
         "east list_shows {}",
-        'east book {"show": "jaws-17:30", "ages": [41, 9]}',
-        'east book {"show": "general-15:00", "ages": [41, 9]}',
+        'east book {"show":"jaws-17:30","ages":[41,9]}',
+        'east book {"show":"general-15:00","ages":[41,9]}',
     ]
+    assert [line for line in done.stderr.splitlines() if not line.startswith(" ")] == calls
+    assert PROMPT.findall(done.stdout) == [call.replace(" ", ": ", 1) for call in calls]
     refusal = "  Error: Jaws is rated 12, and 9 is too young; everybody may see general-15:00"
-    assert refusal in shown.splitlines()
-    assert done.stdout.startswith("Jaws is not for children of 9, so I booked this: {")
-    assert '"total_cents":975}' in done.stdout
+    assert refusal in done.stderr.splitlines()
+    answer = PROMPT.sub("", done.stdout)
+    assert answer.startswith("Jaws is not for children of 9, so I booked this: {")
+    assert answer.endswith('"total_cents":975}\n')
     assert done.returncode == 0
 
 
-def test_without_consent_nothing_is_booked():
-    done = run(text="y\nn\n")
-    assert done.stdout.endswith(
+@pytest.mark.parametrize(("text", "shown"), [("y\nn\n", ["east list_shows {}"]), ("", [])])
+def test_without_consent_nothing_is_booked(text, shown):
+    done = run(text=text)
+    assert PROMPT.sub("", done.stdout) == (
         "I could not book anything. "
         "Error: the user does not allow this call; ask, or find another way\n"
     )
-    assert done.stdout.count("[y/N]") == 2
-    assert [line for line in done.stderr.splitlines() if line.startswith("east")] == [
-        "east list_shows {}"
-    ]
+    assert [line for line in done.stderr.splitlines() if line.startswith("east")] == shown
 
 
 def test_with_a_key_a_real_model_works_with_the_servers_in_a_file(tmp_path):
     with reached(command("movies"), "http") as url:
         start = command("movies")
         servers = {"one": {"command": start[0], "args": start[1:], "env": {"X": "1"}}}
+        servers["two"] = {"type": "http", "url": url}
         file = tmp_path / "servers.json"
-        file.write_text(json.dumps({"mcpServers": {**servers, "two": {"url": url}}}))
+        file.write_text(json.dumps({"mcpServers": servers}))
         steps = (calling("two__check_age", '{"show": "jaws-17:30", "age": 12}'), saying("Yes."))
         with endpoint(*steps) as server:
-            env = {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": server.url, "OPENAI_MODEL": "parrot"}
-            done = run("--yes", "--servers", file, "May I see Jaws?", **env)
-    assert (done.stdout, done.returncode) == ("Yes.\n", 0)
-    first, second = (body for _, _, body in server.seen)
+            env = {"OPENAI_BASE_URL": f"{server.url}/", "OPENAI_MODEL": "parrot"}
+            key = {"OPENAI_API_KEY": "sesame\n"}
+            done = run("--servers", file, "May I see Jaws?", text="y\n", **env, **key)
+    asked = 'two: check_age {"show":"jaws-17:30","age":12} [y/N] '
+    assert (done.stdout, done.returncode) == (f"{asked}Yes.\n", 0)
+    (path, headers, first), (_, _, second) = server.seen
+    assert (path, headers["Authorization"]) == ("/v1/chat/completions", "Bearer sesame")
     assert first["model"] == "parrot"
     assert first["messages"][1]["content"] == "May I see Jaws?"
     assert {tool["function"]["name"].split("__")[0] for tool in first["tools"]} == {"one", "two"}
     assert second["messages"][-1]["content"] == "Jaws is rated 12: at 12, welcome."
+
+
+@pytest.mark.parametrize(
+    ("servers", "complaint"),
+    [
+        (None, "FileNotFoundError: "),
+        ("{", "ProtocolError: Parse error"),
+        ("{}", "KeyError: 'mcpServers'"),
+        ('{"mcpServers": []}', "AttributeError: "),
+        ('{"mcpServers": {"a": {"command": "no\\u001bthing"}}}', "ConnectionError: cannot start"),
+        ('{"mcpServers": {"a": {"url": "nowhere"}}}', "ConnectionError: 'nowhere' is no address"),
+    ],
+)
+def test_a_list_of_servers_that_is_none_is_refused_in_one_line(tmp_path, servers, complaint):
+    file = tmp_path / "servers.json"
+    if servers is not None:
+        file.write_text(servers)
+    done = run("--servers", file)
+    assert (done.stdout, done.returncode) == ("", 1)
+    [line] = done.stderr.splitlines()
+    assert line.startswith(complaint)
+    assert line.isprintable()
+
+
+def test_an_endpoint_that_refuses_the_key_ends_the_work_in_one_line():
+    with endpoint((401, b"wrong \x1b[31mkey", {})) as server:
+        done = run(OPENAI_API_KEY="sesame", OPENAI_BASE_URL=server.url)
+    assert (done.stdout, done.returncode) == ("", 1)
+    [line] = done.stderr.splitlines()
+    assert "401: wrong" in line
+    assert "sesame" not in line
+    assert line.isprintable()
