@@ -8,9 +8,9 @@ A call that takes minutes should not hold a connection open. So the server may a
 questions that came up (`tasks/update`), or calls it off (`tasks/cancel`). It does so only if the
 client declared that it knows tasks; for all others the call takes its time, or is refused.
 
-Lesson: an extension needs nothing that the package does not have. Three methods, one capability,
-and a result that knows who asked. The names of the tools are those that the official conformance
-suite asks for. Left out: `notifications/tasks`, which a server may send besides.
+The lesson: *an extension needs nothing that the package does not have*. Three methods, one
+capability, and a result that knows who asked. The names of the tools are those that the official
+conformance suite asks for. Left out: `notifications/tasks`, which a server may send besides.
 
 https://github.com/modelcontextprotocol/ext-tasks
 """
