@@ -33,3 +33,8 @@ clean:
 spikes: .venv/.done         ## all experiments once more: some minutes, on a machine that is left alone
 	$(BIN)/python site/spikes/lab.py
 .PHONY: spikes
+
+load: .venv/.done           ## a million calls over each wire: half an hour, on a machine that is left alone
+	$(BIN)/python tests/load_stdio.py
+	$(BIN)/python tests/load_http.py
+.PHONY: load

@@ -1,60 +1,51 @@
-"""Many calls over HTTP: is one lost, does one get the answer of another, does memory grow?
+"""Many calls over HTTP: is one lost, does one get the answer of another, does anything grow?
 
-    python tests/load_http.py [CALLS]       100,000, if nothing is said, over 16 connections
+    python tests/load_http.py             a million, and 100,000 from our own client
+    python tests/load_http.py CALLS       so many, and nothing is recorded
 
 Every call has a number of its own as its id and as an argument, and every answer must have both.
-Who was answered asks again, so there are always 16 calls under way. `test_http_load.py` is a short
-run of it.
+Who was answered asks again, so there are always 64 calls under way, over 64 connections.
+`test_load.py` is a short run.
 """
 
 from __future__ import annotations
 
-import signal
-import statistics
-import sys
-import time
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
 
-from test_http_running import Crowd, memory, running
+import support_load
+from load_stdio import Threads
+from support_load import AT_ONCE, FEW, MILLION, Report, rounds
+from test_http_running import Crowd, Process, running
 
-CONNECTIONS, PARTS = 16, 10
-LONGEST = 1800  # seconds
+from minimcp import Client
 
 
-class Report(NamedTuple):
-    """What was seen; memory in MiB, after a warm-up and then after each tenth of the calls."""
-
-    calls: int
-    seconds: float
-    took: list[float]
-    memory: list[float]
-
-    def __str__(self) -> str:
-        p50, p99 = (1000 * statistics.quantiles(self.took, n=100)[at] for at in (49, 98))
-        return (
-            f"{self.calls:,} calls over {CONNECTIONS} connections, none lost, none crossed\n"
-            f"{self.calls / self.seconds:,.0f} a second; p50 {p50:.1f} ms, p99 {p99:.1f} ms\n"
-            f"memory of the server, MiB: {', '.join(f'{each:.1f}' for each in self.memory)}"
-        )
+@contextmanager
+def served() -> Iterator[Process]:
+    with TemporaryDirectory() as folder, running(Path(folder)) as server:
+        yield server
 
 
 def load(calls: int) -> Report:
     """Make at least so many calls; `AssertionError` at the first answer that is wrong."""
-    each = -(-calls // CONNECTIONS // PARTS)
-    with TemporaryDirectory() as folder, running(Path(folder)) as server:
-        pid, took = server.process.pid, []
-        crowd = Crowd(server.site, CONNECTIONS)
-        with crowd:
-            crowd.round(each)
-            used, started = [memory(pid)], time.monotonic()
-            for _ in range(PARTS):
-                took += crowd.round(each)
-                used.append(memory(pid))
-        return Report(len(took), time.monotonic() - started, took, used)
+    with served() as server, Crowd(server.site, AT_ONCE) as crowd:
+        return rounds("HTTP", "server", server.process.pid, calls, in_turn(crowd))
+
+
+def in_turn(crowd: Crowd) -> Callable[[int], Iterable[float]]:
+    """Every connection makes its share of the calls."""
+    return lambda calls: crowd.round(-(-calls // AT_ONCE))
+
+
+def load_client(calls: int) -> Report:
+    """The same from threads that share a client of ours, and this process is watched."""
+    with served() as server, Client(server.site.url) as client:
+        return rounds("HTTP", "our client", os.getpid(), calls, Threads(client, "add").ask)
 
 
 if __name__ == "__main__":
-    signal.alarm(LONGEST)  # an answer that never comes ends it too
-    print(load(int(sys.argv[1]) if sys.argv[1:] else 100_000))
+    support_load.main((load, load_client), (MILLION, FEW))
