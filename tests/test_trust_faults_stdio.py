@@ -26,13 +26,14 @@ from minimcp import Client, ProtocolError
 from minimcp import child as child_module
 
 FAULTY = """
-    import asyncio, os, resource, subprocess, sys, threading, time
+    import asyncio, os, resource, subprocess, sys, threading, time, warnings
     from concurrent.futures import ThreadPoolExecutor
     from minimcp import Context, Server, run
 
     server = Server("faulty", version="1.0.0")
     record = open(os.environ["RECORD"], "a", buffering=1) if "RECORD" in os.environ else None
     kept = []
+    warnings.filterwarnings("ignore", "This process .* is multi-threaded")  # and forks all the same
 
     @server.tool
     def echo(text: str) -> str:
