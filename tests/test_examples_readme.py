@@ -7,6 +7,7 @@ import pytest
 from support_docs import blocks, problems, run_console
 from support_examples import EXAMPLES, GOOD, command, http, reached, stand_in
 from support_skips import need
+from test_budget import code_lines
 
 from minimcp import Client
 
@@ -82,3 +83,23 @@ def test_it_runs_from_a_clone_without_being_installed(words, monkeypatch):
     start = command(*words)
     with Client([start[0], "-I", "-S", *start[1:]]) as client:
         assert client.list_tools()
+
+
+@pytest.mark.parametrize("words", [["movies"], ["git"], ["weather"], ["files", "--root", "."]])
+def test_our_client_reaches_it_over_http_as_well(words, monkeypatch):
+    monkeypatch.chdir(EXAMPLES.parent)
+    with (
+        Client(command(*words)) as here,
+        reached(command(*words), "http") as url,
+        Client(url) as there,
+    ):
+        assert there.list_tools() == here.list_tools()
+        assert there.instructions == here.instructions
+
+
+@pytest.mark.parametrize(
+    ("name", "most"),
+    [("movies", 85), ("git", 110), ("weather", 100), ("files", 115), ("agent", 130)],
+)
+def test_it_is_short_enough_to_be_copied(name, most):
+    assert len(code_lines(FILES[f"{name}.py"].read_text(encoding="utf-8"))) <= most
