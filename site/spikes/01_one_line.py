@@ -52,11 +52,6 @@ def whole(child: lab.Child, many: int) -> dict[str, int]:
     return known | {"twice": len(good) - len(set(good))}
 
 
-def trip(child: lab.Child, times: int = 200) -> float:
-    """Microseconds from a call to its reply."""
-    return lab.timed(lambda: child.ask(lab.call(1)), times) * 1e6
-
-
 def flooded(child: lab.Child, many: int) -> tuple[float, list[object]]:
     """Calls a second when nobody waits, and the ids in the order in which they came back."""
     lines = [b"".join(map(lab.call, range(at, min(at + 500, many)))) for at in range(0, many, 500)]
@@ -101,7 +96,9 @@ def measure(rounds: int, control: bool = False) -> lab.Groups:
         sources = {"the floor": lab.FLOOR, "minimcp": SABOTAGE + lab.SERVER}
     with ExitStack() as stack:
         peers = {name: stack.enter_context(lab.Child(code)) for name, code in sources.items()}
-        trips = {name: partial(trip, peer, 5 if control else 200) for name, peer in peers.items()}
+        trips = {
+            name: partial(lab.trip, peer, 5 if control else 200) for name, peer in peers.items()
+        }
         floods = {name: partial(rate, peer, flood) for name, peer in peers.items()}
         for first in trips.values():
             first()

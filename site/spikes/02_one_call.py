@@ -76,13 +76,8 @@ def measure(rounds: int, control: bool = False) -> lab.Groups:
         works |= steps(server)
         for work in works.values():
             lab.timed(work, few)
-        trials = {name: partial(micro, work, 5 * few) for name, work in works.items()}
+        trials = {name: partial(lab.micro, work, 5 * few) for name, work in works.items()}
         return {SHARES: lab.interleave(trials, rounds)}
-
-
-def micro(work: Callable[[], object], repeat: int) -> float:
-    """Microseconds of one piece of work."""
-    return lab.timed(work, repeat) * 1e6
 
 
 def verdict(groups: lab.Groups) -> tuple[bool, str]:

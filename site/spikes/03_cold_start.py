@@ -5,10 +5,7 @@ first reply we need at most twice the time of the floor, and no import of ours i
 """
 
 import json
-import subprocess
-import sys
 from functools import partial
-from typing import Any
 
 import lab
 
@@ -35,15 +32,6 @@ def first_reply(source: str) -> float:
     return lab.timed(start) * 1000
 
 
-def importing(name: str) -> float:
-    """Milliseconds that one import more takes, with everything of ours there already."""
-    code = "from time import perf_counter as now; import minimcp.stdio; start = now(); "
-    code += f"import {name}; print(now() - start)"
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, capture_output=True, check=True, cwd=lab.ROOT, text=True)  # noqa: S603
-    return float(done.stdout) * 1000
-
-
 def measure(rounds: int, control: bool = False) -> lab.Groups:
     """Starts of each kind in turn, then imports of each kind in turn."""
     lab.pin()
@@ -52,7 +40,8 @@ def measure(rounds: int, control: bool = False) -> lab.Groups:
     if not control:
         peers["official SDK"] = lab.SDK_SERVER
     first = {name: partial(first_reply, source) for name, source in peers.items()}
-    extra: dict[str, Any] = {f"import {name}": partial(importing, name) for name in LEFT_OUT}
+    imports = [f"import {name}" for name in LEFT_OUT]
+    extra = {one: partial(lab.inside, one, "import minimcp.stdio") for one in imports}
     return {FIRST: lab.interleave(first, rounds), BLAME: lab.interleave(extra, rounds)}
 
 

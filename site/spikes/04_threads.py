@@ -79,11 +79,6 @@ WAYS = {
 # ## Experiments
 
 
-def trip(child: lab.Child) -> float:
-    """Microseconds from a call to its reply."""
-    return lab.timed(lambda: child.ask(lab.call(1)), 200) * 1e6
-
-
 def behind(child: lab.Child) -> float:
     """Milliseconds until a quick call is answered that came after many slow ones."""
     found: list[object] = []
@@ -107,8 +102,8 @@ def measure(rounds: int, control: bool = False) -> lab.Groups:
     with ExitStack() as stack:
         peers = {name: stack.enter_context(lab.Child(TOOLS + way)) for name, way in ways.items()}
         for peer in peers.values():
-            trip(peer)
-        trips = {name: partial(trip, peer) for name, peer in peers.items()}
+            lab.trip(peer)
+        trips = {name: partial(lab.trip, peer) for name, peer in peers.items()}
         asked = [LEADER] if control else list(peers)
         waits = {name: partial(behind, peers[name]) for name in asked}
         return {
@@ -120,11 +115,9 @@ def measure(rounds: int, control: bool = False) -> lab.Groups:
 def verdict(groups: lab.Groups) -> tuple[bool, str]:
     """Half more than one thread at most, and past the slow calls before one of them is done."""
     cost, waited = groups[TRIPS][LEADER]["ratio"], groups[BEHIND][LEADER]["median"]
-    said = (
-        f"A leader costs {lab.shown(cost)} times one thread, and a quick call behind {SLOW} slow "
-    )
+    said = f"A leader costs {cost:.2f} times one thread, and a quick call behind {SLOW} slow "
     said += f"ones waits {waited:.0f} ms (one of them takes {NAP * 1000:.0f})."
     for name in list(groups[TRIPS])[2:]:
         ratio, late = groups[TRIPS][name]["ratio"], groups[BEHIND][name]["median"]
-        said += f" {name.capitalize()}: {lab.shown(ratio)} times, {late:.0f} ms."
+        said += f" {name.capitalize()}: {ratio:.2f} times, {late:.0f} ms."
     return cost <= 1.5 and waited < NAP * 1000, said

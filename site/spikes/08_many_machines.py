@@ -30,43 +30,11 @@ WORKERS = {"first": "any", "second": "any", "lister": "lists", "strong": "heavy"
 
 # ## The configuration
 #
-# `map` makes the name of a pool from the two headers. The body is passed on as it arrives, so
-# nginx cannot have read it. The workers do read it, and refuse a request whose headers lie.
+# It is [08_nginx.conf](08_nginx.conf), with ports and pools filled in. `map` makes the name of a
+# pool from the two headers. The body is passed on as it arrives, so nginx cannot have read it. The
+# workers do read it, and refuse a request whose headers lie.
 
-NGINX = Template("""\
-daemon off;
-worker_processes 1;
-pid $folder/nginx.pid;
-error_log $folder/error.log;
-events { worker_connections 256; }
-http {
-    access_log off;
-    client_body_temp_path $folder/body;
-    proxy_temp_path $folder/proxy;
-    fastcgi_temp_path $folder/fastcgi;
-    uwsgi_temp_path $folder/uwsgi;
-    scgi_temp_path $folder/scgi;
-
-    map "$$http_mcp_method $$http_mcp_name" $$pool {
-        default             any;
-        "~^tools/list "     lists;
-        "tools/call heavy"  heavy;
-    }
-$pools
-    server {
-        listen 127.0.0.1:$port;
-        location /mcp {
-            proxy_pass http://$$pool;
-            proxy_http_version 1.1;
-            proxy_set_header Connection "";
-            proxy_set_header Host $$host;
-            proxy_request_buffering off;
-            proxy_buffering off;
-            proxy_next_upstream $again;
-        }
-    }
-}
-""")
+NGINX = Template((lab.HERE / "08_nginx.conf").read_text(encoding="utf-8"))
 
 
 def configuration(folder: str, port: int, ports: dict[str, int], again: str) -> str:
@@ -125,11 +93,8 @@ class Front:
         raise RuntimeError(Path(folder, "error.log").read_text())
 
     def worker(self, name: str) -> lab.Child:
-        child = self.stack.enter_context(
-            lab.serving(WORKER.format(name, self.ports[name]), self.ports[name])
-        )
-        self.stack.callback(child.process.kill)
-        return child
+        source = WORKER.format(name, self.ports[name])
+        return self.stack.enter_context(lab.serving(source, self.ports[name]))
 
     def __exit__(self, *exception: object) -> None:
         self.stack.close()

@@ -19,9 +19,11 @@ import socket
 import statistics
 import subprocess
 import sys
+import tarfile
+import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import date
 from html import escape
 from importlib import metadata, util
@@ -109,6 +111,42 @@ class Child:
             self.process.wait()
 
 
+def trip(child: Child, times: int = 200) -> float:
+    """Microseconds from a call to its reply, when they take turns."""
+    return timed(lambda: child.ask(call(1)), times) * 1e6
+
+
+def inside(code: str, before: str = "pass") -> float:
+    """Milliseconds that a piece of code takes in a Python of its own."""
+    clock = "from time import perf_counter as now; start = now()"
+    source = f"{before}; {clock}; {code}; print(now() - start)"
+    command = [sys.executable, "-c", source]
+    done = subprocess.run(command, capture_output=True, check=True, cwd=ROOT, text=True)
+    return float(done.stdout) * 1000
+
+
+def schema_cases(drafts: Iterable[str]) -> dict[str, list[tuple[Any, Any, bool]]]:
+    """The official JSON-Schema-Test-Suite: (schema, value, valid) for each draft.
+
+    The library's source distribution has it; it is downloaded, since it is not ours to copy.
+    """
+    wanted = f"jsonschema=={metadata.version('jsonschema')}"
+    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary=:all:"]
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([*pip, "-d", folder, wanted], check=True)
+        with tarfile.open(next(Path(folder).glob("*.tar.gz"))) as archive:
+            return {draft: list(unpacked(archive, f"/json/tests/{draft}/")) for draft in drafts}
+
+
+def unpacked(archive: tarfile.TarFile, inside: str) -> Iterator[tuple[Any, Any, bool]]:
+    for member in archive.getmembers():
+        _, found, name = member.name.partition(inside)
+        if found and name.endswith(".json") and "/" not in name:
+            for group in json.load(archive.extractfile(member)):  # type: ignore[arg-type]
+                for test in group["tests"]:
+                    yield group["schema"], test["data"], test["valid"]
+
+
 def pin() -> None:
     """Put both ends on one processor: otherwise a round trip has two speeds."""
     if hasattr(os, "sched_setaffinity"):
@@ -125,16 +163,24 @@ def free_port() -> int:
         return int(door.getsockname()[1])
 
 
-def serving(source: str, port: int) -> Child:
-    """A server as a child process, once it takes connections."""
-    child = Child(source)
+@contextmanager
+def serving(source: str, port: int) -> Iterator[Child]:
+    """A server as a child process, from when it takes connections until the block ends."""
+    with Child(source) as child:
+        try:
+            reached(child, port)
+            yield child
+        finally:
+            child.process.kill()
+
+
+def reached(child: Child, port: int) -> None:
     end = time.monotonic() + 60
     while child.process.poll() is None and time.monotonic() < end:
         with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-            return child
+            return
         time.sleep(0.05)
-    child.process.kill()
-    raise RuntimeError(f"nobody serves at {port}: {source}")
+    raise RuntimeError(f"nobody serves at {port}")
 
 
 def post(line: bytes, host: str, method: str = "tools/call", name: str = "add") -> bytes:
@@ -236,6 +282,11 @@ def timed(work: Callable[[], Any], repeat: int = 1) -> float:
     return (time.perf_counter() - start) / repeat
 
 
+def micro(work: Callable[[], Any], repeat: int = 200) -> float:
+    """Microseconds that one call takes."""
+    return timed(work, repeat) * 1e6
+
+
 def progress(text: str) -> None:
     if sys.stderr.isatty():
         print(f"\r\x1b[K  {text}", end="", file=sys.stderr, flush=True)
@@ -303,8 +354,9 @@ def main(wanted: list[str]) -> int:
 
 # ## The page
 #
-# Each group is a table, and a chart if there are medians to draw. The colours are those of the
-# site, so that they follow its light and its dark.
+# Each group is a table: of plain values, of counts (a row with the same columns for each), or of
+# medians, and then there is a chart as well. The colours are those of the site, so that they follow
+# its light and its dark.
 
 
 def page(name: str, live: bool = False) -> str:
@@ -344,18 +396,22 @@ def with_what(record: dict[str, Any], live: bool) -> str:
 
 def table(title: str, group: Mapping[str, Any]) -> str:
     """The numbers of a group in Markdown."""
-    if not drawable(group):
-        rows = [f"| {label} | {shown(value)} |" for label, value in group.items()]
-        return "\n".join([f"| {title} | |", "| --- | ---: |", *rows])
-    lines = [
-        f"| {title} | median | middle half | n | ratio |",
-        "| --- | ---: | ---: | ---: | ---: |",
-    ]
-    for label, one in group.items():
-        spread = f"{shown(one['low'])} to {shown(one['high'])}"
-        row = (label, shown(one["median"]), spread, one["n"], f"{one['ratio']:.3g}")
-        lines.append(f"| {' | '.join(map(str, row))} |")
-    return "\n".join(lines)
+    rows = {label: cells(one) for label, one in group.items()}
+    head = next(iter(rows.values()))
+    lines = [[title, *head], ["---", *("---:" for _ in head)]]
+    lines += [[label, *one.values()] for label, one in rows.items()]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def cells(one: Any) -> dict[str, str]:
+    """The columns of a row, each with what stands in it."""
+    if not isinstance(one, dict):
+        return {"": shown(one)}
+    if "median" not in one:
+        return {name: shown(value) for name, value in one.items()}
+    spread = f"{shown(one['low'])} to {shown(one['high'])}"
+    told = {"median": shown(one["median"]), "middle half": spread, "n": str(one["n"])}
+    return told | {"ratio": f"{one['ratio']:.3g}"}
 
 
 def shown(value: Any) -> str:
@@ -367,7 +423,7 @@ def shown(value: Any) -> str:
 
 
 def drawable(group: Mapping[str, Any]) -> bool:
-    return all(isinstance(one, dict) for one in group.values())
+    return all(isinstance(one, dict) and "median" in one for one in group.values())
 
 
 def chart(title: str, group: Mapping[str, Any]) -> str:
@@ -375,14 +431,17 @@ def chart(title: str, group: Mapping[str, Any]) -> str:
     if not drawable(group):
         return ""
     most = max(one["high"] for one in group.values()) or 1
-    parts, y = [], 20
+    parts, y = [f'<text x="0" y="14" font-weight="bold">{escape(title)}</text>'], 38
     for label, one in group.items():
         ours = "minimcp" in label
         colour = "var(--seq-request,#3949ab)" if ours else "var(--seq-result,#00695c)"
         wide, low, high = (one[key] / most * 400 for key in ("median", "low", "high"))
         parts.append(f'<text x="0" y="{y}">{escape(label)}: {shown(one["median"])}</text>')
         parts.append(f'<rect y="{y + 5}" width="{wide:.1f}" height="10" rx="2" fill="{colour}"/>')
-        parts.append(f'<path d="M{low:.1f} {y + 10}H{high:.1f}" stroke="var(--seq-ink,#24292f)"/>')
+        parts.append(
+            f'<path d="M{low:.1f} {y + 10}H{high:.1f}" stroke="var(--seq-ink,#24292f)" '
+            'stroke-width="2"/>'
+        )
         y += 36
     head = f'<svg class="picture" role="img" viewBox="0 0 420 {y - 16}" width="420" '
     style = 'font-size="13" font-family="inherit" fill="var(--seq-ink,#24292f)"'
