@@ -302,7 +302,7 @@ def test_a_server_does_not_outlive_its_client(faulty, record, tool):
         if tool:
             until(record)
         client.kill()
-        until(lambda: gone(pid))
+        until_gone(pid)
 
 
 @pytest.mark.parametrize("tool", ["work", "chatter", "forever"])
@@ -565,6 +565,7 @@ def test_a_stopped_server_is_ended_all_the_same(faulty, hurry):
     with Client(faulty) as client:
         pid = int(client.call_tool("pid").text)
         stop(pid)
+    until_gone(pid)
     assert state(pid) == ""
 
 
