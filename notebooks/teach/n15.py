@@ -187,7 +187,7 @@ def checked(command: Sequence[str]) -> Iterator[list[str]]:
     done = subprocess.run(check, capture_output=True, text=True, encoding="utf-8")  # noqa: S603
     for one in done.stdout.splitlines():
         if one[:5] in ("pass ", "FAIL ", "skip "):
-            verdict, ident, _, title = one.split(maxsplit=3)
+            verdict, ident, _, _, title = one.split(maxsplit=4)
             yield [verdict, ident, title]
 
 
