@@ -21,7 +21,7 @@ from typing import Any
 
 LEFT_OUT = {  # scenarios that no revision requires, or that need OAuth
     "auth/*": "OAuth is left out",
-    "tasks-*": "the tasks extension is not served",
+    "tasks-*": "an extension, which no revision requires; examples/tasks.py has its own rows",
     "server-session-lifecycle": "the server keeps no sessions",
     "server-sse-polling": "a stream of the server ends with its answer, and is not resumed",
 }
@@ -44,6 +44,11 @@ def conformance() -> Record:
         for (leg, revision), run in sorted(tests.RUNS.items())
         for scenario, checks in sorted(run.checks.items())
         if not any(fnmatchcase(scenario, pattern) for pattern in LEFT_OUT)
+    ]
+    rows += [
+        {"leg": "server", "revision": "tasks extension", "scenario": scenario, **counted(checks)}
+        for run in tests.tasks_run().values()
+        for scenario, checks in run.checks.items()
     ]
     package = tests.node_tools.MODULES / tests.PACKAGE / "package.json"
     suite = json.loads(package.read_text(encoding="utf-8"))["version"]
