@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -457,7 +458,9 @@ def fake(folder, monkeypatch):
     def make(script, timeout=10.0):
         programs = folder.path.parent / "bin"
         programs.mkdir()
-        (programs / "git").write_text(f"#!{sys.executable}\n{script}\n")
+        (programs / "script.py").write_text(script, encoding="utf-8")
+        words = shlex.join([sys.executable, str(programs / "script.py")])  # there may be blanks
+        (programs / "git").write_text(f'#!/bin/sh\nexec {words} "$@"\n', encoding="utf-8")
         (programs / "git").chmod(0o755)
         monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
         git = load("git")

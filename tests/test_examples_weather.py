@@ -341,7 +341,7 @@ def test_the_key_is_in_no_message_and_in_no_log(service, tmp_path, capfd, answer
         client.list_tools()
         client.call_tool("forecast", PLACE)
     assert KEY in service.requests[0]
-    said = json.dumps(messages) + log.read_text() + "".join(capfd.readouterr())
+    said = json.dumps(messages) + log.read_text(encoding="utf-8") + "".join(capfd.readouterr())
     assert "forecast" in said
     assert KEY not in said
 
