@@ -12,211 +12,227 @@ The contract:
 A provider prints a tool result (an object with `content`), any other JSON value, or plain text. A
 non-zero exit is a failure, and stderr says why. It runs in the folder, and of our environment it
 sees PATH and the like, and every `TOOL_…`. A definition may bound its calls with `"_meta":
-{"timeout": seconds, "maxOutput": bytes}`, and `--with` puts a command in front of every program,
-such as `--with "prlimit --cpu=10 --as=500000000"` or a sandbox.
+{"timeout": seconds, "maxOutput": bytes}`. The words in the variable `FRONT` are put in front of
+every program: `prlimit --cpu=10 --as=500000000`, say, or a sandbox.
 
 The lesson: *a neighbour's trouble stays next door*. A provider may hang, flood, crash, talk
 nonsense, take a name that is taken, or change while you look: it is named, on stderr and in the
-server's instructions, and the others are served. How to bound a program is shown in bounded.py.
+server's instructions, and the others are served. All of this needs a POSIX system.
 """
 
 import json
 import os
-import shlex
 import signal
 import sys
 import time
-from argparse import ArgumentParser
-from collections.abc import Iterator
+import weakref
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from subprocess import PIPE, Popen, TimeoutExpired
+from tempfile import TemporaryFile
 from threading import Lock, Thread
-from types import SimpleNamespace
-from typing import Any
 
-sys.path += map(str, Path(__file__).parents[:2])  # so that it runs from a clone, not installed
-from bounded import execute
-
+sys.path.append(str(Path(__file__).parents[1]))  # so that it runs from a clone, not installed
 from minimcp import Context, ProtocolError, Server, ToolError, run
-from minimcp.protocol import dumps, loads
-from minimcp.schema import checker, explain, validate
+from minimcp.protocol import JSON, dumps, loads
+from minimcp.schema import explain, validate
 from minimcp.tools import Tool, call_tool, list_tools
 
-POLL = 1.0  # seconds between two looks at the folder
-LISTING = 3.0  # seconds in which a provider says what it has
-TIMEOUT, OUTPUT = 30.0, 1_000_000  # seconds and bytes of a call, unless the tool says otherwise
-SMALL = 100_000  # bytes that fit an argument on every system
-FRESH = 50_000_000  # nanoseconds in which a second edit may get the same time stamp
+# Seconds: between two looks at the folder, for a list, for a call (unless the tool says otherwise),
+# to end or to say the last words, between two looks at a program. Bytes: of what a call may print
+# (unless the tool says otherwise), of what fits an argument on every system. And how a line begins
+# in a JSON text with indents that is deeper than every client reads; the official one stops at 200.
+POLL, LISTING, TIMEOUT, GRACE, TICK = 1.0, 3.0, 30.0, 0.5, 0.02
+OUTPUT, SMALL, DEEP = 1_000_000, 100_000, "\n" + 99 * " "
 KEPT = {"PATH", "HOME", "USER", "LANG", "LC_ALL", "TZ", "TMPDIR"}  # of our environment
 
-# ## What a provider says
-#
-# Of a definition we pass on what every client can read; a client that stumbles over one tool
-# would not see the others.
-
-STRING, NUMBER, FLAG, OBJECT = ({"type": one} for one in ("string number boolean object".split()))
-FLAGS = {"type": "object", "additionalProperties": FLAG}
-BOUNDS = {"type": "object", "properties": {"timeout": NUMBER, "maxOutput": NUMBER}}
-MEMBERS = dict.fromkeys(("name", "title", "description"), STRING)
-MEMBERS |= {"inputSchema": OBJECT, "outputSchema": OBJECT, "annotations": FLAGS, "_meta": BOUNDS}
-DEFINITION = {"type": "object", "properties": MEMBERS, "required": ["name", "inputSchema"]}
-
-
-def values(text: str) -> Iterator[Any]:
-    """The JSON values in a text, one after the other; `ValueError` where there is none."""
-    while text := text.lstrip():
-        value, end = json.JSONDecoder().raw_decode(text)
-        text = text[end:]
-        yield value
-
-
-def meaning(printed: bytes, definition: Any, context: Context) -> Any:
-    """What a provider printed: a tool result (which goes out as it is), some value, or text."""
-    try:
-        value = loads(printed.decode())
-    except (ValueError, ProtocolError):
-        return printed.decode(errors="replace").rstrip("\n")
-    content = value.get("content") if isinstance(value, dict) else None
-    if not isinstance(content, list) or not all(isinstance(one, dict) for one in content):
-        return value
-    check = checker({} if value.get("isError") else definition.get("outputSchema", {}))
-    if problems := check(value.get("structuredContent")):
-        raise ToolError(explain(problems, "broke its output schema: structuredContent"))
-    if not context.modern and not isinstance(value.get("structuredContent"), dict):
-        value.pop("structuredContent", None)  # older clients know only objects there
-    return SimpleNamespace(as_result=lambda context: value)
-
-
-def stamp(path: Path) -> tuple[int, int]:
-    """What changes when a file does, in its content or its mode."""
-    with suppress(OSError):
-        now = path.stat()
-        return now.st_ino, now.st_ctime_ns
-    return 0, 0
-
-
 # ## The folder
-
-Stamp = tuple[int, int]  # which file it is, and when it last changed
+#
+# What a provider says is kept under its path and its stamp. So a change is a key that is missing,
+# and there is one way to offer what there is: all of it, at once.
 
 
 class Folder:
     """The providers in a folder, and the server that offers their tools."""
 
-    def __init__(self, server: Server, path: Path, env: Any, front: Any) -> None:
-        self.server, self.path, self.front = server, path.resolve(strict=True), front
-        passed = {k: v for k, v in os.environ.items() if k in KEPT or k.startswith("TOOL_")}
-        self.place = {"cwd": self.path, "env": {**passed, **env}}
-        self.introduction, self.lock = server.instructions, Lock()
-        self.offers, self.files, self.tools = {}, [], []
+    def __init__(self, server: Server, path: str | Path, front: JSON) -> None:
+        self.server, self.path, self.front = server, Path(path).resolve(strict=True), front
+        env = {k: v for k, v in os.environ.items() if k in KEPT or k.startswith("TOOL_")}
+        self.place = {"cwd": self.path, "env": env, "start_new_session": True}
+        self.introduction, self.lock, self.asked = server.instructions or "", Lock(), {}
         server.method("tools/list", capability="tools")(list_tools)  # even if there are none yet
         server.method("tools/call", capability="tools")(call_tool)
-
-    def execute(self, path: Path, name: str, *more: bytes, **bounds: Any) -> bytes:
-        return execute(name, [*self.front, path, name, *more], **self.place, **bounds)
+        self.refresh()
 
     def refresh(self) -> None:
-        """Ask what is new or has changed, side by side; then offer all there is, in one step."""
-        paths = [path for path in sorted(self.path.glob("[!.#]*")) if path.name[-1] != "~"]
-        with self.lock:
-            now, files = time.time_ns(), [(path, stamp(path)) for path in paths if path.is_file()]
-            new = [file for file in files if file not in self.offers]
-            threads = [Thread(target=self.ask, args=file, daemon=True) for file in new]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-            if new or files != self.files:
-                self.files = files
-                self.offer()
-            # subtle: a file that is this fresh may change once more and bear the same time
-            self.offers = {f: self.offers[f] for f in files if abs(now - f[1][1]) > FRESH}
+        """Ask what is new or has changed, side by side; then offer all there is."""
+        with self.lock, ThreadPoolExecutor(32) as pool:
+            files = [(path, stamp(path)) for path in sorted(self.path.glob("[!.#]*"))]
+            asked = {f: self.asked.get(f) or pool.submit(self.ask, *f) for f in files if f[1]}
+            if asked != self.asked:
+                self.offer(asked)
 
-    def ask(self, path: Path, seen: Stamp) -> None:
-        """Ask a file what it offers."""
-        tools, told, problems = self.offers[path, seen] = [], [], []
+    def ask(self, path: Path, seen: JSON) -> list[JSON]:
+        """The tools of a provider, then what it says about them; or what is wrong with it."""
         try:
-            for definition in values(self.execute(path, "list", timeout=LISTING).decode()):
-                try:
-                    tools.append(self.tool(path, definition, seen))
-                except Exception as error:
-                    problems.append(f"definition refused: {error}")
+            lines = map(str.strip, self.run(path, "list", LISTING).decode().splitlines())
+            listed = loads("[" + "\n".join(filter(None, lines)).replace("}\n{", "},{") + "]")
+            items = [Program(self, path, seen, definition) for definition in listed]
             with suppress(ToolError):
-                told.append(self.execute(path, "instructions", timeout=LISTING))
+                items.append(self.run(path, "instructions", LISTING).decode(errors="replace"))
+        except OSError as error:
+            items = [f"Not available: {path.name}: {error.strerror}; check its mode and '#!' line"]
         except Exception as error:
-            problems.append(str(error))
+            items = [f"Not available: {path.name}: {error!s:.500}"]
+        return items
 
-    def tool(self, path: Path, definition: Any, seen: Stamp) -> Tool:
-        """The tool that is defined; what its file says counts only while it is as it was seen."""
-        if problems := validate(definition, DEFINITION):
-            raise ValueError(explain(problems, "definition"))
-        definition = {key: one for key, one in definition.items() if key in MEMBERS}
-        dumps([[[[[[[[definition]]]]]]]])  # a list of tools must have room for it
-        name, meta = definition["name"], definition.get("_meta", {})
-        timeout, most = meta.get("timeout", TIMEOUT), meta.get("maxOutput", OUTPUT)
-
-        def call(_context_: Context, **arguments: Any) -> Any:
-            text = dumps(arguments).encode()
-            bounds = {"timeout": timeout, "most": most, "context": _context_}
-            more = [text] if len(text) <= SMALL else []
-            printed = stamp(path) == seen and self.execute(path, name, *more, text=text, **bounds)
-            if stamp(path) != seen:  # look after it, too: it may be new code that has run
-                self.refresh()
-                raise ToolError(f"{name} has just changed; look at the tools again, then call it")
-            return meaning(printed, definition, _context_)
-
-        return Tool(call, {"description": name, **definition})
-
-    def offer(self) -> None:
-        """Put what there is now in the place of what there was."""
-        tools = {name: tool for name, tool in self.server.tools.items() if tool not in self.tools}
-        homes = dict.fromkeys((*tools, "list", "instructions"), "this server")
-        before, self.tools, texts, problems = self.tools, [], [self.introduction], []
-        for path, seen in self.files:
-            offered, told, wrong = self.offers[path, seen]
-            texts += [one.decode(errors="replace").strip() for one in told]
-            for tool in offered:
-                if tool.name in homes:
-                    wrong = [*wrong, f"{tool.name!r} comes from {homes[tool.name]} already"]
-                else:
-                    tools[tool.name], homes[tool.name] = tool, path.name
-                    self.tools.append(tool)
-            problems += [f"Not available: {path.name}: {one:.500}" for one in wrong]
-        print(*problems, sep="\n", end="\n" if problems else "", file=sys.stderr)
+    def offer(self, asked: JSON) -> None:
+        """Put what there is now in the place of what there was, in one step."""
+        texts, old, self.asked = [self.introduction], self.server.tools, asked
+        tools = {name: tool for name, tool in old.items() if getattr(tool, "folder", 0) is not self}
+        for item in [item for one in asked.values() for item in one.result()]:
+            if isinstance(item, str):
+                texts.append(item)
+            elif (first := tools.setdefault(item.name, item)) is not item:
+                home = getattr(first, "home", "this server")
+                texts.append(f"Not available: {item.home}: {item.name!r} comes from {home} already")
+        sys.stderr.writelines(f"{text}\n" for text in texts if text.startswith("Not available"))
         self.server.tools = tools
-        self.server.instructions = "\n\n".join(filter(None, texts + problems)) or None
-        if [tool.definition for tool in before] != [tool.definition for tool in self.tools]:
-            self.server.announce("tools")
+        self.server.instructions = "\n\n".join(filter(None, map(str.strip, texts))) or None
+        self.server.announce("tools")
 
     def watch(self) -> None:
         """Keep up with the folder."""
-        while True:
+        while not time.sleep(POLL):
             self.refresh()
-            time.sleep(POLL)
+
+    def run(self, path: Path, name: str, timeout: float, most=OUTPUT, text=b"", call=None) -> bytes:
+        """What a provider prints within its bounds; `ToolError` if it fails, or leaves them."""
+        command = [*self.front, path, name, *([text] if 0 < len(text) <= SMALL else [])]
+        with TemporaryFile() as stdin:  # a program that never reads it holds nobody up
+            os.pwrite(stdin.fileno(), text, 0)
+            process = Popen(command, stdin=stdin, stdout=PIPE, stderr=PIPE, **self.place)  # noqa: S603
+        # In the end all of it is ended; by the finalizer, if we are the first to go.
+        ending, deadline = weakref.finalize(process, end, process), time.monotonic() + timeout
+        try:
+            for out, err, news in said(process):
+                if len(out + err) > most:
+                    raise ToolError("printed too much, and was ended")
+                if call and news:
+                    call.progress(len(out + err), message=news.decode(errors="replace").strip())
+                if time.monotonic() > deadline or (call and call.cancelled):
+                    raise ToolError(f"timed out after {timeout:g} s, and was ended")
+            if process.returncode:
+                raise ToolError(f"failed with exit code {process.returncode}")
+        except ToolError as error:
+            last_words = (err + out)[-4000:].decode(errors="replace")
+            raise ToolError(f"{name} {error}\n{last_words}".strip()) from None
+        finally:
+            ending()
+        sys.stderr.write(err.decode(errors="replace"))
+        return out
 
 
-def add_folder(server: Server, path: str | Path, env: Any = None, front: Any = ()) -> Folder:
+def add_folder(server: Server, path: str | Path, front: JSON = ()) -> None:
     """Offer the tools of all providers in a folder, and keep up with it.
 
-    `env` is added to what providers see; `front` is a command that stands before each of them.
+    `front` is a command that stands before each of them, word by word.
     """
-    folder = Folder(server, Path(path), env or {}, front)
-    folder.refresh()
-    Thread(target=folder.watch, daemon=True).start()
-    return folder
+    Thread(target=Folder(server, path, front).watch, daemon=True).start()
 
 
-def main() -> None:
-    """Serve a folder; other options are those of every server."""
-    parser = ArgumentParser(allow_abbrev=False, epilog="and: --http [PORT], --log FILE, --verbose")
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--with", dest="front", type=shlex.split, default=[], metavar="COMMAND")
-    options, rest = parser.parse_known_args()
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
-    server = Server("folder", version="1.0.0", ttl_ms=1000)  # it may change at any time
-    add_folder(server, options.folder, front=options.front)
-    run(server, rest)
+def stamp(path: Path) -> JSON:
+    """What changes when a file does, in its content or its mode; false if it is no provider."""
+    with suppress(OSError):
+        now = path.stat()
+        return path.is_file() and path.name[-1] != "~" and (now.st_ino, now.st_ctime_ns)
+    return False
+
+
+# ## A tool
+#
+# Of a definition we pass on what every client can read; a client that stumbles over one tool
+# would not see the others. What is a text, a number or a flag there, is so in `annotations` too.
+
+MEMBERS = {key: {"type": "string"} for key in ("name", "title", "description")}
+MEMBERS |= {key: {"type": "object"} for key in ("inputSchema", "outputSchema", "_meta")}
+DEFINITION = {"type": "object", "properties": MEMBERS, "required": ["name", "inputSchema"]}
+MEMBERS["annotations"] = {**DEFINITION, "required": [], "additionalProperties": {"type": "boolean"}}
+
+
+class Program(Tool):
+    """A tool that is a program: a call runs it, and what it prints is the result."""
+
+    def __init__(self, folder: Folder, path: Path, seen: JSON, definition: JSON) -> None:
+        shown = json.dumps(definition, allow_nan=False, indent=1)  # a `ValueError` for 1e999
+        if (problems := validate(definition, DEFINITION)) or DEEP in shown:
+            raise ValueError(explain(problems, "definition") or "definition: nested too deeply")
+        super().__init__(self.start, {key: definition[key] for key in MEMBERS if key in definition})
+        self.folder, self.path, self.seen, self.home = folder, path, seen, path.name
+        bounds = {"timeout": TIMEOUT, "maxOutput": OUTPUT, **definition.get("_meta", {})}
+        self.bounds = float(bounds["timeout"]), int(bounds["maxOutput"])
+
+    # Run the program, if it is still the one whose definition the client has seen. (No docstring:
+    # it would become a description.)
+    def start(self, /, _context_: Context, **arguments: JSON) -> bytes:
+        call = [self.path, self.name, *self.bounds, dumps(arguments).encode(), _context_]
+        printed = stamp(self.path) == self.seen and self.folder.run(*call)
+        if stamp(self.path) != self.seen:  # look after it, too: it may be new code that has run
+            self.folder.refresh()
+            raise ToolError(f"{self.name} has just changed; look at the tools again, then call it")
+        return printed
+
+    def result(self, printed: bytes, modern: bool) -> JSON:
+        """A tool result goes out as it is; other JSON is a value, and what is no JSON a text."""
+        out = printed.decode(errors="replace").rstrip("\n")
+        with suppress(ProtocolError):
+            out = loads(out)
+        blocks = out.get("content") if isinstance(out, dict) else None
+        if not isinstance(blocks, list) or not all(isinstance(one, dict) for one in blocks):
+            return super().result(out, modern)
+        own = {} if out.get("isError") else super().result(out.pop("structuredContent", ""), modern)
+        return {**own, **out}
+
+
+# ## A program
+
+
+def said(process: JSON) -> JSON:
+    """What a program has said on stdout and stderr, and what is new of it, until it has ended."""
+    out, err, looks = b"", b"", iter(range(int(GRACE / TICK), 0, -1))
+    with process.stdout, process.stderr:
+        # Something that it has started may hold the pipes, so after its end we look for a while.
+        while process.poll() is None or next(looks, 0):
+            before = len(out), len(err)
+            try:
+                out, err = process.communicate(timeout=TICK)
+                looks = iter(())
+            except TimeoutExpired as so_far:
+                out, err = so_far.output or out, so_far.stderr or err
+            yield out, err, out[before[0] :] + err[before[1] :]
+
+
+def end(process: JSON) -> None:
+    """End a program with all that it started, politely at first.
+
+    A shell with job control gives what it starts groups of their own; its session is the same.
+    """
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        for path in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                if os.getsid(pid := int(path.name)) == process.pid != os.getpgid(pid):
+                    os.kill(pid, number)
+        with suppress(OSError, TimeoutExpired):
+            os.killpg(process.pid, number)
+            process.wait(GRACE)
 
 
 if __name__ == "__main__":
-    main()
+    path, *options = sys.argv[1:] or [""]
+    if not os.path.isdir(path):
+        sys.exit(f"{path!r} is no folder; name one that is: folder.py DIR [--http [PORT]]")
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    server = Server("folder", version="1.0.0", ttl_ms=1000)  # it may change at any time
+    add_folder(server, path, os.environ.get("FRONT", "").split())
+    run(server, options)

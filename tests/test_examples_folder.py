@@ -56,8 +56,7 @@ class Served:
         self.module = load("folder")
         self.module.LISTING = options.get("listing", 20)
         self.server = Server("folder", ttl_ms=0)
-        self.folder = self.module.Folder(self.server, path, options.get("env", {}), ())
-        self.folder.refresh()
+        self.folder = self.module.Folder(self.server, path, ())
         self.client = Client(self.server, era=options.get("era", "auto"))
         self.call = self.client.call_tool
 
@@ -142,10 +141,10 @@ def test_a_provider_sees_what_it_should_of_the_environment_and_runs_in_its_folde
     monkeypatch.setenv("BANK_PASSWORD", "secret")
     monkeypatch.setenv("TOOL_CITY", "Graz")
     provider(tmp_path, "look", define("look"), run="env | sort; pwd")
-    lines = Served(tmp_path, env={"EXTRA": "1"}).call("look").text.splitlines()
+    lines = Served(tmp_path).call("look").text.splitlines()
     seen = dict(line.partition("=")[::2] for line in lines[:-1])
     assert lines[-1] == str(tmp_path)
-    assert (seen["TOOL_CITY"], seen["EXTRA"], seen["PATH"]) == ("Graz", "1", os.environ["PATH"])
+    assert (seen["TOOL_CITY"], seen["PATH"]) == ("Graz", os.environ["PATH"])
     assert "BANK_PASSWORD" not in seen
 
 
@@ -328,8 +327,8 @@ echo late
 def test_a_command_in_front_confines_every_provider(tmp_path):
     need(shutil.which("prlimit"), "no prlimit (util-linux)")
     provider(tmp_path, "limits", define("limits"), run="ulimit -n")
-    start = command("folder", tmp_path, "--with", "prlimit --nofile=64")
-    with Client(start) as client:
+    front = {"FRONT": "prlimit --nofile=64"}
+    with Client(command("folder", tmp_path), env=front) as client:
         assert client.call_tool("limits").text == "64"
 
 
@@ -369,9 +368,10 @@ def test_a_cancelled_call_ends_its_process(tmp_path):
 
 @pytest.mark.parametrize("how", ["end of input", "SIGTERM"])
 def test_no_provider_outlives_the_server(tmp_path, how):
-    provider(tmp_path, "slow", define("slow"), run="echo $$ > .pid; exec sleep 600")
+    provider(tmp_path, "slow", define("slow"), run="echo $$ > .pid; echo begun; exec sleep 600")
     with Stdio(command("folder", tmp_path)) as server:
-        server.send(modern("tools/call", {"name": "slow"}))
+        server.send(modern("tools/call", {"name": "slow"}, meta={"progressToken": 1}))
+        assert server.read()["params"]["message"] == "begun"
         pid = pid_in(tmp_path / ".pid")
         if how == "SIGTERM":
             server.process.send_signal(signal.SIGTERM)
@@ -402,9 +402,15 @@ def test_a_slow_tool_holds_nobody_up(tmp_path):
 # Trouble next door
 
 
-DEEP = '{"a":' * 500 + "1" + "}" * 500
+def deep(levels):
+    inside = "[" * levels + "]" * levels
+    return (
+        f'#!/bin/sh\necho \'{{"name":"x","inputSchema":{{"type":"object","default":{inside}}}}}\''
+    )
+
+
 TROUBLE = {
-    "no shebang": ("echo hi\n", "Exec format error", "missing"),
+    "no shebang": ("echo hi\n", "Exec format error", "#!"),
     "no interpreter": ("#!/no/such/thing\n", "No such file", "#!"),
     "line ends of Windows": ("#!/bin/sh\r\necho\r\n", "No such file", "#!"),
     "unknown program": ("#!/usr/bin/env no-such-program\n", "exit code 127", "no-such-program"),
@@ -424,9 +430,13 @@ TROUBLE = {
         '#!/bin/sh\necho \'{"name":"x","inputSchema":{"type":"object","default":NaN}}\'\n',
         "JSON",
     ),
-    "deep": (f'#!/bin/sh\necho \'{{"name":"x","inputSchema":{DEEP}}}\'\n', "refused"),
+    "endless": (
+        f'#!/bin/sh\necho \'{json.dumps(define("x"))[:-1]}, "_meta": {{"x": 1e999}}}}\'\n',
+        "JSON",
+    ),
+    "deep": (deep(150), "nested too deeply"),
+    "deeper than Python reads": (deep(2000), "recursion"),
     "a flood": ("#!/bin/sh\nexec yes\n", "printed too much"),
-    "a reserved name": (f"#!/bin/sh\necho '{json.dumps(define('list'))}'\n", "'list'", "already"),
 }
 
 
@@ -451,16 +461,14 @@ def test_b088_a_file_without_shebang_is_named_and_the_others_work(tmp_path):
     with Client(command("folder", tmp_path)) as client:
         assert [tool["name"] for tool in client.list_tools()] == ["good"]
         assert client.instructions == (
-            "Not available: bad.sh: list cannot be started: Exec format error; "
-            "is it executable, and is its '#!' line right, or missing?"
+            "Not available: bad.sh: Exec format error; check its mode and '#!' line"
         )
 
 
 def test_a_file_that_is_not_executable_is_named(tmp_path):
     provider(tmp_path, "plain", define("plain"), mode=0o644)
     assert Served(tmp_path).client.instructions == (
-        "Not available: plain: list cannot be started: Permission denied; "
-        "is it executable, and is its '#!' line right, or missing?"
+        "Not available: plain: Permission denied; check its mode and '#!' line"
     )
 
 
@@ -477,11 +485,12 @@ def test_a_hanging_provider_is_named_and_the_others_are_asked_meanwhile(tmp_path
     assert not is_alive(pid_in(tmp_path / ".pid"))
 
 
-def test_a_bad_definition_does_not_hide_the_good_ones_of_the_same_file(tmp_path):
+def test_a_file_with_a_bad_definition_is_not_served_and_the_definition_is_named(tmp_path):
     provider(tmp_path, "mixed", define("one"), define("no way"), define("two"))
+    provider(tmp_path, "other", define("three"))
     served = Served(tmp_path)
-    assert served.names() == ["one", "two"]
-    assert "'no way'" in served.client.instructions
+    assert served.names() == ["three"]
+    assert "Not available: mixed: 'no way'" in served.client.instructions
 
 
 def test_b087_two_tools_with_one_name_are_reported_with_both_files(tmp_path, capfd):
@@ -518,12 +527,14 @@ def test_instructions_of_server_and_providers_are_joined(tmp_path):
     provider(tmp_path, "b", define("b"), instructions="echo Usage: b >&2; exit 1")
     provider(tmp_path, "c", define("c"), instructions="echo Then c.")
     server = Server("mine", instructions="Be kind.")
-    load("folder").Folder(server, tmp_path, {}, ()).refresh()
+    load("folder").Folder(server, tmp_path, ())
     assert Client(server).instructions == "Be kind.\n\nAsk a first.\n\nThen c."
 
 
 def test_definitions_may_be_spread_over_lines(tmp_path):
-    listed = json.dumps(define("one"), indent=2) + json.dumps(define("two"), indent=2)
+    text = 'this "}' + "\n" + '{" is no end'
+    one, two = define("one", description=text), define("two")
+    listed = json.dumps(one, indent=2) + "\n\n" + json.dumps(two, indent=2) + "  "
     write(tmp_path / "p", f"#!/bin/sh\ncat <<'END'\n{listed}\nEND\n")
     assert Served(tmp_path).names() == ["one", "two"]
 
@@ -569,18 +580,6 @@ def test_a_call_for_an_old_schema_does_not_run_new_code(tmp_path):
     assert list((tmp_path / "ran").iterdir()) == []
     served.call("p")
     assert [path.name for path in (tmp_path / "ran").iterdir()] == ["new"]
-
-
-def test_a_second_edit_within_a_tick_of_the_clock_is_seen(tmp_path):
-    """The two edits bear the same time stamp, so the file is asked again for a while."""
-    module = load("folder")
-    module.stamp, module.FRESH = (lambda path: (1, time.time_ns() // 10**12 * 10**12)), 10**13
-    server = Server("folder", ttl_ms=0)
-    folder = module.Folder(server, tmp_path, {}, ())
-    for name in ("first", "second"):
-        provider(tmp_path, "p", define(name))
-        folder.refresh()
-        assert [*server.tools] == [name]
 
 
 def test_while_a_file_is_edited_again_and_again_no_call_gets_new_code_for_an_old_schema(tmp_path):
@@ -671,23 +670,20 @@ def test_only_what_changed_is_asked_again_and_only_a_change_is_announced(tmp_pat
     served = Served(tmp_path)
     told = []
     served.server.announce = told.append
-    settled = lambda: (served.folder.refresh(), len(served.folder.offers) == 2)[1]  # noqa: E731
-    until(settled)
-    before = (tmp_path / "seen" / "a").read_text()
-    provider(tmp_path, "b", define("b"), start="echo $1 >> seen/b # edited")
-    until(settled)
-    assert (tmp_path / "seen" / "a").read_text() == before
+    served.folder.refresh()
     assert told == []
-    provider(tmp_path, "b", define("c"))
-    until(settled)
+    provider(tmp_path, "b", define("c"), start="echo $1 >> seen/b")
+    served.folder.refresh()
     assert told == ["tools"]
+    assert (tmp_path / "seen" / "a").read_text().split() == ["list", "instructions"]
+    assert (tmp_path / "seen" / "b").read_text().split() == ["list", "instructions"] * 2
 
 
 def test_a_folder_joins_a_server_that_has_tools_of_its_own(tmp_path):
     provider(tmp_path, "p", define("mine"), define("theirs"), run="echo theirs")
     server = Server("mine")
     server.tool(lambda: "mine", name="mine")
-    load("folder").Folder(server, tmp_path, {}, ()).refresh()
+    load("folder").Folder(server, tmp_path, ())
     with Client(server) as client:
         assert [tool["name"] for tool in client.list_tools()] == ["mine", "theirs"]
         assert [client.call_tool(name).text for name in ("mine", "theirs")] == ["mine", "theirs"]
@@ -835,8 +831,18 @@ def test_our_client_calls_providers_over_both_transports(tmp_path, transport):
         assert client.call_tool("echo", {"text": ODD}).structured == {"text": ODD}
 
 
-def test_a_folder_that_is_not_there_is_refused(tmp_path):
-    with Stdio(command("folder", tmp_path / "nowhere")) as server:
+@pytest.mark.parametrize("name", ["nowhere", "file", None])
+def test_a_folder_that_is_none_is_refused_in_one_line(tmp_path, name):
+    write(tmp_path / "file", "text")
+    words = [] if name is None else [tmp_path / name]
+    with Stdio(command("folder", *words)) as server:
         server.send(notification("notifications/initialized"))
         assert server.wait() == 1
-        assert "nowhere" in server.stderr
+    told = repr("".join(map(str, words)))
+    wish = "is no folder; name one that is: folder.py DIR [--http [PORT]]"
+    assert server.stderr == f"{told} {wish}\n"
+
+
+def test_code_that_adds_a_folder_that_is_not_there_gets_an_exception(tmp_path):
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        load("folder").add_folder(Server("mine"), tmp_path / "nowhere")
