@@ -392,7 +392,11 @@ HURRIED = """
 
 
 def test_lines_stay_whole_when_the_leader_changes_all_the_time(tmp_path):
-    """Found by these tests on a busy machine: two leaders read at once, and lines were torn."""
+    """Found by these tests on a busy machine: two leaders read at once, and lines were torn.
+
+    A leader that is deposed between two lines reads on, while the new one reads already; and
+    `readline` of one buffered pipe by two threads loses lines and puts parts of them together.
+    """
     calls = [
         modern("tools/call", {"name": "add", "arguments": {"a": id, "b": 0}}, id)
         for id in range(5000)

@@ -38,7 +38,7 @@ ABOUT = {  # the pages that a target is there for
     "headers": "http_headers",
     "asgi": "http",
 }
-LIMITS = ["-timeout=20", "-rss_limit_mb=1500", "-max_len=4096", "-print_final_stats=1"]
+LIMITS = ["-timeout=20", "-rss_limit_mb=1500", "-max_len=1500", "-print_final_stats=1"]
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 Record = dict[str, Any]
