@@ -38,3 +38,8 @@ load: .venv/.done           ## a million calls over each wire: half an hour, on 
 	$(BIN)/python tests/load_stdio.py
 	$(BIN)/python tests/load_http.py
 .PHONY: load
+
+coverage: .venv/.done       ## which lines and branches of the package the tests run: a quarter of an hour
+	$(BIN)/python -m pip install --quiet --editable '.[trust]'
+	$(BIN)/python tests/measure_coverage.py
+.PHONY: coverage
