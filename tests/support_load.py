@@ -16,7 +16,6 @@ from array import array
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import datetime, timezone
-from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -129,10 +128,9 @@ def recorded() -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    found = {"Python": platform.python_version()}
-    for name in ("minimcp-reference", "uvicorn"):
-        found[name] = metadata.version(name)
-    return found
+    import uvicorn
+
+    return {"Python": platform.python_version(), **record.ours(), "uvicorn": uvicorn.__version__}
 
 
 def page() -> str:
