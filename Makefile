@@ -43,3 +43,10 @@ coverage: .venv/.done       ## which lines and branches of the package the tests
 	$(BIN)/python -m pip install --quiet --editable '.[trust]'
 	$(BIN)/python tests/measure_coverage.py
 .PHONY: coverage
+
+FUZZ_SECONDS ?= 60
+FUZZ_RUNS ?= 0
+fuzz: .venv/.done           ## look for crashes, for FUZZ_SECONDS in all or FUZZ_RUNS inputs to each target
+	$(BIN)/python -m pip install --quiet --editable '.[trust]'
+	$(BIN)/python tests/fuzz/fuzz.py --seconds $(FUZZ_SECONDS) --runs $(FUZZ_RUNS)
+.PHONY: fuzz
