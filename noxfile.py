@@ -36,6 +36,12 @@ NOBODY = 65534  # the user whom every Linux has, and who may do nothing
 BEYOND = """connect conformance docs examples_check notebooks notebooks_readme peers playground
     site spikes http_load"""  # these look at the site, or at other makers' programs
 
+COUNTED = ("passed", "failed", "skipped", "seconds")
+NOTE = (
+    "The core is every module of tests but those that look at the site, or at programs of other "
+    "makers. Each run had a clone of one commit; other programs were running on the machine."
+)
+
 nox.options.sessions = ["tests", "surroundings"]
 
 # ## Where
@@ -47,7 +53,7 @@ def tests(session: nox.Session, version: str) -> None:
     """The tests on one Python."""
     python = found(version)
     if python is None:
-        record({"where": f"Python {version}", "python": "not here", "tests": "none"})
+        record({"where": f"Python {version}", "Python": "not here", **dict.fromkeys(COUNTED, 0)})
         session.skip(f"there is no python{version} on the PATH, nor in pyenv")
     with cloned("minimcp") as folder:
         run(session, f"Python {version}", folder, python)
@@ -65,7 +71,8 @@ def found(version: str) -> str | None:
 SURROUNDINGS = {
     "warnings": "every warning is an error, in children too (-W error)",
     "dev": "Python's development mode (-X dev)",
-    "C": "the C locale, and no way around it",
+    "C": "the C locale (LC_ALL=C), not coerced to another",
+    "ASCII": "the C locale, and Python's UTF-8 mode off",
     "home": "a home that cannot be written, and a user who is nobody",
     "path": "a path with blanks and letters of other alphabets",
     "nobody": "an unprivileged user",
@@ -73,7 +80,8 @@ SURROUNDINGS = {
 VARIABLES = {
     "warnings": {"PYTHONWARNINGS": "error"},
     "dev": {"PYTHONDEVMODE": "1"},
-    "C": {"LC_ALL": "C", "LANG": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"},
+    "C": {"LC_ALL": "C", "LANG": "C", "PYTHONCOERCECLOCALE": "0"},
+    "ASCII": {"LC_ALL": "C", "LANG": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"},
 }
 
 
@@ -147,10 +155,8 @@ def run(
     calm = {"PYTHONDONTWRITEBYTECODE": "1", "CI": None, **(env or {})}
     with session.chdir(folder):
         session.run(*command, env=calm, external=True, success_codes=[0, 1])
-    kind = "all" if everything else "core"
-    row: Row = {"where": where, "python": version_of(made), "tests": kind}
-    row |= {**counts(report), "commit": commit(folder)}
-    record(row)
+    row: Row = {"where": where, "Python": version_of(made), **counts(report)}
+    record({**row, "tests": "all" if everything else "core", "commit": commit(folder)})
     if row["failed"]:
         session.error(f"{row['failed']} failed")
 
@@ -160,7 +166,7 @@ def environment(folder: Path, python: str) -> Path:
     place = folder.parent / "venv"
     subprocess.run([python, "-m", "venv", place], check=True)  # noqa: S603
     made = place / "bin" / "python"
-    install = [made, "-m", "pip", "install", "--quiet", "--editable", f"{folder}[test]"]
+    install = [made, "-m", "pip", "install", "--quiet", f"{folder}[test]"]
     subprocess.run(install, check=True)  # noqa: S603
     return made
 
@@ -186,20 +192,24 @@ def counts(report: Path) -> dict[str, int]:
     failed = told["failures"] + told["errors"]
     passed = told["tests"] - failed - told["skipped"]
     seconds = round(float(suite.get("time", 0)))
-    return {"passed": passed, "failed": failed, "skipped": told["skipped"], "seconds": seconds}
+    return dict(zip(COUNTED, (passed, failed, told["skipped"], seconds), strict=True))
 
 
 def record(row: Row) -> None:
     """Put a row into the record, in the place of an older one of the same kind."""
     today = datetime.now(timezone.utc).date().isoformat()
     rows = json.loads(RECORD.read_text(encoding="utf-8"))["rows"] if RECORD.exists() else []
+    row = {"tests": "none", "commit": "", **row, "date": today}
     known = {(one["where"], one["tests"]): one for one in rows}
-    known[row["where"], row["tests"]] = {**row, "date": today}
+    known[row["where"], row["tests"]] = row
     order = [f"Python {one}" for one in PYTHONS] + list(SURROUNDINGS.values())
     rows = sorted(known.values(), key=lambda one: (order.index(one["where"]), one["tests"]))
     text = ",\n".join(f"  {json.dumps(one, ensure_ascii=False)}" for one in rows)
     RECORD.parent.mkdir(exist_ok=True)
-    RECORD.write_text(f'{{\n "command": "nox",\n "rows": [\n{text}\n ]\n}}\n', encoding="utf-8")
+    head = (
+        f' "title": "Everywhere",\n "page": "conformance",\n "command": "nox",\n "note": "{NOTE}"'
+    )
+    RECORD.write_text(f'{{\n{head},\n "rows": [\n{text}\n ]\n}}\n', encoding="utf-8")
 
 
 # ## The audit
