@@ -36,6 +36,7 @@ NOBODY = 65534  # the user whom every Linux has, and who may do nothing
 BEYOND = """connect conformance docs examples_check notebooks notebooks_readme peers playground
     site spikes http_load"""  # these look at the site, or at other makers' programs
 
+MEMBERS = "where Python tests passed failed skipped seconds commit".split()
 COUNTED = ("passed", "failed", "skipped", "seconds")
 NOTE = (
     "The core is every module of tests but those that look at the site, or at programs of other "
@@ -199,17 +200,16 @@ def record(row: Row) -> None:
     """Put a row into the record, in the place of an older one of the same kind."""
     today = datetime.now(timezone.utc).date().isoformat()
     rows = json.loads(RECORD.read_text(encoding="utf-8"))["rows"] if RECORD.exists() else []
-    row = {"tests": "none", "commit": "", **row, "date": today}
+    row = {key: row.get(key, "") for key in MEMBERS} | {"date": today}
     known = {(one["where"], one["tests"]): one for one in rows}
     known[row["where"], row["tests"]] = row
     order = [f"Python {one}" for one in PYTHONS] + list(SURROUNDINGS.values())
     rows = sorted(known.values(), key=lambda one: (order.index(one["where"]), one["tests"]))
     text = ",\n".join(f"  {json.dumps(one, ensure_ascii=False)}" for one in rows)
     RECORD.parent.mkdir(exist_ok=True)
-    head = (
-        f' "title": "Everywhere",\n "page": "conformance",\n "command": "nox",\n "note": "{NOTE}"'
-    )
-    RECORD.write_text(f'{{\n{head},\n "rows": [\n{text}\n ]\n}}\n', encoding="utf-8")
+    told = {"title": "Everywhere", "page": "conformance", "command": "nox", "note": NOTE}
+    head = json.dumps(told, indent=1).removesuffix("\n}")
+    RECORD.write_text(f'{head},\n "rows": [\n{text}\n ]\n}}\n', encoding="utf-8")
 
 
 # ## The audit
