@@ -36,11 +36,13 @@ class Wire:  # ADR-0007
         os.dup2(2, 1)
         sys.stdout.flush()  # what was printed before goes to stderr too
         sys.stdout = sys.stderr
-        self.lock, self.log = threading.Lock(), log
+        self.reading, self.writing = threading.Lock(), threading.Lock()
+        self.log = log
 
     def read(self) -> str:
         """The next line; empty at the end. Bytes that are no UTF-8 are left to the parser."""
-        line = self.incoming.readline().decode(errors="surrogateescape")
+        with self.reading:  # subtle: who was deposed a moment ago may be here too
+            line = self.incoming.readline().decode(errors="surrogateescape")
         if self.log and line:
             self.log("received", line)
         return line
@@ -50,7 +52,7 @@ class Wire:  # ADR-0007
         if self.log:
             self.log("sent", line)
         data = memoryview(line.encode() + b"\n")
-        with self.lock:
+        with self.writing:
             while data:
                 data = data[os.write(self.outgoing, data) :]
 
