@@ -396,7 +396,9 @@ def test_a_slow_tool_holds_nobody_up(tmp_path):
     with Stdio(command("folder", tmp_path)) as server:
         server.send(modern("tools/call", {"name": "wait"}, 1))
         server.send(modern("tools/call", {"name": "go"}, 2))
-        assert [server.read()["id"], server.read()["id"]] == [2, 1]
+        ended = [server.read(), server.read()]  # the first cannot end before the second has begun
+    said = {reply["id"]: reply["result"]["content"] for reply in ended}
+    assert said == {1: [{"type": "text", "text": "w"}], 2: [{"type": "text", "text": "g"}]}
 
 
 # Trouble next door
