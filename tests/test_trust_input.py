@@ -18,6 +18,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 import tracemalloc
 from collections import Counter
 from pathlib import Path
@@ -41,8 +42,10 @@ from support import (
     server_file,
 )
 
+from minimcp import Server
 from minimcp.context import Peer
 from minimcp.http import app
+from minimcp.schema import validate
 
 FUZZ = Path(__file__).parent / "fuzz"
 sys.path.insert(0, str(FUZZ))
@@ -282,12 +285,39 @@ def test_a_large_line_takes_memory_in_proportion_and_gives_it_back():
     """
     where = {**os.environ, "PYTHONPATH": os.pathsep.join([str(FUZZ), str(FUZZ.parent)])}
     command = [sys.executable, "-c", textwrap.dedent(ROOM), ECHO]
-    found = json.loads(subprocess.check_output(command, env=where, timeout=PATIENCE))
+    found = json.loads(subprocess.check_output(command, env=where, timeout=5 * PATIENCE))
     assert len(found) == 21
     for kind, (size, most, kept) in found.items():
         assert size < 8, f"{kind}: the answer is {size:.1f} times as long"
         assert most < 64, f"{kind}: {most:.1f} bytes for each that came"
         assert kept < 300_000, f"{kind}: {kept} bytes were kept"
+
+
+def test_a_thousand_mistakes_make_no_longer_answer_than_twenty():
+    """A reply that named every problem, and each time all known names, was 55 times the line."""
+    server = Server("demo", version="1.0.0")
+    known = {f"parameter_{number}": {"type": "integer"} for number in range(40)}
+    schema = {"type": "object", "properties": known, "additionalProperties": False}
+    server.tool(lambda: "x", name="many", input_schema=schema)
+
+    def answer(mistakes):
+        arguments = {f"n{number}": 0 for number in range(mistakes)}
+        return server.handle_line(
+            json.dumps(modern("tools/call", {"name": "many", "arguments": arguments}))
+        )
+
+    assert len(answer(1000)) < len(answer(25)) + 500
+    assert "n0: unknown name" in answer(1000)
+
+
+def test_whether_items_differ_is_found_in_time_in_proportion():
+    """Each item was compared with every other one: 40,000 took minutes."""
+    schema = {"type": "array", "uniqueItems": True}
+    values = [[number, str(number)] for number in range(40_000)]
+    began = time.process_time()
+    assert validate(values, schema) == []
+    assert validate([*values, [0.0, "0"]], schema) == [("", "expected items that differ")]
+    assert time.process_time() - began < 10
 
 
 # -- stdio
@@ -433,7 +463,7 @@ def posts(draw, kind):
         says = targets.rightly(message)
     except (KeyError, TypeError, AttributeError):
         says = {"mcp-protocol-version": draw(st.sampled_from([MODERN, LEGACY, OLD]))}
-    right |= {key.encode(): one.encode(errors="replace") for key, one in says.items()}
+    right |= {key.encode(): str(one).encode(errors="replace") for key, one in says.items()}
     fields = list(right.items())
     if draw(st.integers(0, 2)) == 0:
         fields = [one for one in fields if draw(st.integers(0, 5))]

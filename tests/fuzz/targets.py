@@ -111,7 +111,7 @@ def check_answer(talk: wire.Conversation, line: str, reply: str | None) -> None:
     error = wire.parse(reply).get("error", {})
     assert error.get("code") != -32603, f"an internal error for {line!r}: {reply}"
     assert (error.get("code") == -32700) is (message is NONSENSE), f"{line!r}: {reply}"
-    assert len(reply) < 20_000 + 50 * len(line), f"{len(line)} bytes in, {len(reply)} out"
+    assert len(reply) < 20_000 + 8 * len(line), f"{len(line)} bytes in, {len(reply)} out"
 
 
 def seam(data: bytes) -> None:
