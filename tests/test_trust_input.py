@@ -529,9 +529,9 @@ HUGE = ["1e999", "-1e999", "1" * 400 + ".0", '["é", 1e999]']
 
 @pytest.mark.parametrize("number", HUGE)
 def test_a_number_that_no_float_can_hold_is_refused_as_it_is_read(number):
-    """Found by the fuzzer: it became an infinity, which no reply could hold.
+    """Found by the fuzzer: it became an infinity, which no reply can hold.
 
-    Whether the line was refused depended on the other letters in it.
+    Whether such a line was refused depended on the other letters in it.
     """
     line = ECHO.replace('"HERE"', number)
     reply = json.loads(targets.SERVER.handle_line(line))
