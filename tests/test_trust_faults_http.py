@@ -25,7 +25,7 @@ from test_trust_faults_stdio import (
     call,
     gone,
     memory,
-    record,  # noqa: F401  (a fixture)
+    recording,
     script,
     stop,
     text_of,
@@ -84,6 +84,11 @@ class Faulty:
 
 
 @pytest.fixture
+def record(tmp_path, monkeypatch):
+    return recording(tmp_path, monkeypatch)
+
+
+@pytest.fixture
 def faulty(tmp_path):
     server = Faulty(tmp_path)
     with server.stack:
@@ -106,7 +111,7 @@ def echoes(site, text="still here"):
 # -- the server is killed
 
 
-def test_a_call_that_was_never_read_is_reported_and_not_repeated(faulty, record):  # noqa: F811
+def test_a_call_that_was_never_read_is_reported_and_not_repeated(faulty, record):
     """the server is killed before it reads the call: reported at once; the tool never ran, and once
     there is a server again, the next call is answered
     """
@@ -122,11 +127,7 @@ def test_a_call_that_was_never_read_is_reported_and_not_repeated(faulty, record)
 
 
 @pytest.mark.parametrize("tool", ["work", "steps"])
-def test_a_call_whose_tool_was_running_is_reported_and_not_repeated(
-    faulty,
-    record,  # noqa: F811
-    tool,
-):
+def test_a_call_whose_tool_was_running_is_reported_and_not_repeated(faulty, record, tool):
     """the server is killed while the tool runs, silent or in the middle of a stream: reported at
     once; the tool is never run again, for nobody knows how far it came
     """
@@ -189,7 +190,7 @@ def quiet(server):
 # -- the client is killed
 
 
-def test_a_call_of_a_client_that_was_killed_is_cancelled(faulty, record):  # noqa: F811
+def test_a_call_of_a_client_that_was_killed_is_cancelled(faulty, record):
     """the client is killed in the middle of a call: lost; the tool is told to stop, and others are
     served
     """
@@ -218,10 +219,7 @@ def test_a_server_that_is_stopped_for_a_moment_answers_later(faulty):
         assert outcome == ["late"]
 
 
-def test_a_server_that_is_stopped_for_longer_costs_the_calls_of_that_time(
-    faulty,
-    record,  # noqa: F811
-):
+def test_a_server_that_is_stopped_for_longer_costs_the_calls_of_that_time(faulty, record):
     """the server is stopped (SIGSTOP) for longer than a call may take: reported; when it goes on,
     the tool finds itself cancelled
     """
@@ -293,7 +291,7 @@ def test_a_client_that_does_not_read_its_reply_holds_nobody_up(faulty):
     until(lambda: descriptors(faulty.pid) <= before)
 
 
-def test_who_closes_his_half_of_a_connection_has_hung_up(faulty, record):  # noqa: F811
+def test_who_closes_his_half_of_a_connection_has_hung_up(faulty, record):
     """a client sends its request and closes its half of the connection: lost; that is hanging up,
     so the tool is told to stop
     """
@@ -475,7 +473,7 @@ def test_a_tool_that_forks_is_answered_once_and_the_child_keeps_no_port(faulty, 
             os.kill(child, signal.SIGKILL)
 
 
-def test_what_never_ends_does_not_hold_up_the_end(faulty, record):  # noqa: F811
+def test_what_never_ends_does_not_hold_up_the_end(faulty, record):
     """a thread and a coroutine of tools never end: ended all the same, ten seconds after SIGTERM"""
     faulty.start()
     faulty.site.post(call("thread"))
@@ -503,7 +501,7 @@ def ended_by(process, number):
 # -- several workers
 
 
-def test_a_worker_that_was_killed_costs_its_calls_only(tmp_path, record):  # noqa: F811
+def test_a_worker_that_was_killed_costs_its_calls_only(tmp_path, record):
     """a worker of uvicorn is killed: reported, to the calls that it was working on; all others are
     answered, and there is a new worker
     """

@@ -133,6 +133,10 @@ KILLED = "ended with exit code -9"
 
 @pytest.fixture
 def record(tmp_path, monkeypatch):
+    return recording(tmp_path, monkeypatch)
+
+
+def recording(tmp_path, monkeypatch):
     """What the tools of the faulty server did, line by line."""
     file = tmp_path / "record"
     file.touch()
