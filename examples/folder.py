@@ -80,7 +80,7 @@ class Folder:
             listed = loads("[" + "\n".join(filter(None, lines)).replace("}\n{", "},{") + "]")
             items = [Program(self, path, seen, definition) for definition in listed]
             with suppress(ToolError):
-                items.append(self.run(path, "instructions", LISTING).decode(errors="replace"))
+                items += [self.run(path, "instructions", LISTING).decode(errors="replace")[:9999]]
         except OSError as error:
             items = [f"Not available: {path.name}: {error.strerror}; check its mode and '#!' line"]
         except Exception as error:

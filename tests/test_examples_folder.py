@@ -313,6 +313,16 @@ def test_a_child_left_behind_neither_delays_the_answer_nor_outlives_it(tmp_path)
     until(lambda: not is_alive(pid_in(tmp_path / ".pid")))
 
 
+def test_a_child_that_left_the_session_with_our_pipe_does_not_delay_the_answer(tmp_path):
+    need(shutil.which("setsid"), "no setsid (util-linux)")
+    run = "setsid sleep 600 & echo $! > .pid; echo done"
+    provider(tmp_path, "escape", define("escape", _meta={"timeout": 300}), run=run)
+    begun = time.monotonic()
+    assert Served(tmp_path).call("escape").text == "done"
+    assert time.monotonic() - begun < 30
+    os.kill(pid_in(tmp_path / ".pid"), signal.SIGKILL)
+
+
 def test_what_a_child_still_has_to_say_is_heard(tmp_path):
     need(shutil.which("bash"), "no bash")
     body = f"""#!/usr/bin/env bash
@@ -427,6 +437,10 @@ TROUBLE = {
     "odd hints": (
         f"#!/bin/sh\necho '{json.dumps(define('x', annotations={'readOnlyHint': 'yes'}))}'\n",
         "definition.annotations.readOnlyHint",
+    ),
+    "odd bounds": (
+        f"#!/bin/sh\necho '{json.dumps(define('x', _meta={'timeout': 'soon'}))}'\n",
+        "'soon'",
     ),
     "NaN": (
         '#!/bin/sh\necho \'{"name":"x","inputSchema":{"type":"object","default":NaN}}\'\n',
@@ -547,7 +561,7 @@ def test_a_definition_is_passed_on_as_far_as_every_client_can_read_it(tmp_path):
         title="X",
         description="About x.",
         outputSchema=ANY,
-        annotations={"readOnlyHint": True},
+        annotations={"title": "X", "readOnlyHint": True},
         _meta={"timeout": 5, "com.example/team": "red"},
     )
     provider(tmp_path, "p", {**known, "icons": "no", "wrong": 1}, define("plain"))
@@ -582,6 +596,20 @@ def test_a_call_for_an_old_schema_does_not_run_new_code(tmp_path):
     assert list((tmp_path / "ran").iterdir()) == []
     served.call("p")
     assert [path.name for path in (tmp_path / "ran").iterdir()] == ["new"]
+
+
+def test_new_code_that_took_the_place_between_a_look_and_the_start_gives_no_result(tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    swap = '[ "$2" = p ] && mv ../new p; exec "$@"'
+    front = write(tmp_path / "front", f"#!/bin/sh\n{swap}\n")
+    provider(folder, "p", define("p"), run="echo old")
+    provider(tmp_path, "new", define("p"), run="echo new")
+    server = Server("folder", ttl_ms=0)
+    load("folder").Folder(server, folder, [front])
+    with Client(server) as client:
+        assert "has just changed" in client.call_tool("p").text
+        assert client.call_tool("p").text == "new"
 
 
 def test_while_a_file_is_edited_again_and_again_no_call_gets_new_code_for_an_old_schema(tmp_path):
@@ -690,6 +718,24 @@ def test_a_folder_joins_a_server_that_has_tools_of_its_own(tmp_path):
         assert [tool["name"] for tool in client.list_tools()] == ["mine", "theirs"]
         assert [client.call_tool(name).text for name in ("mine", "theirs")] == ["mine", "theirs"]
         assert "p: 'mine' comes from this server already" in client.instructions
+
+
+def test_two_folders_join_one_server(tmp_path):
+    server, module = Server("mine", ttl_ms=0), load("folder")
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        provider(tmp_path / name, name, define(name), run=f"echo {name}")
+    one, _ = [module.Folder(server, tmp_path / name, ()) for name in ("one", "two")]
+    provider(tmp_path / "one", "more", define("more"), run="echo more")
+    one.refresh()
+    with Client(server) as client:
+        assert sorted(tool["name"] for tool in client.list_tools()) == ["more", "one", "two"]
+        assert [client.call_tool(name).text for name in ("more", "two")] == ["more", "two"]
+
+
+def test_a_provider_does_not_flood_the_instructions(tmp_path):
+    provider(tmp_path, "p", define("p"), instructions="yes | head -c 900000")
+    assert len(Served(tmp_path).client.instructions) < 10_000
 
 
 # Existing providers
