@@ -34,13 +34,13 @@ PYTHONS = ["3.10", "3.11", "3.12", "3.13"]
 Row = dict[str, Any]
 NOBODY = 65534  # the user whom every Linux has, and who may do nothing
 BEYOND = """connect conformance docs examples_* http_load notebooks* peers playground site spikes
-    trust_*"""  # these look at the site, or at programs of others, or take long on purpose
+    trust_*""".split()  # about the site, or programs of others, or they take long on purpose
 
 MEMBERS = "where Python tests passed failed skipped seconds commit".split()
 COUNTED = ("passed", "failed", "skipped", "seconds")
 NOTE = (
     "The core is every module of tests but those about the site, the examples, programs of other "
-    "makers, faults and load. Each run had a clone of one commit; other programs were running on the machine."
+    "makers, faults and load. Each run had a clone of one commit, and a machine that was not idle."
 )
 
 nox.options.sessions = ["tests", "surroundings"]
@@ -150,9 +150,7 @@ def run(
     """Make an environment, run the tests in a folder, and record what came of it."""
     made = environment(folder, python)
     everything = "all" in session.posargs
-    ignored = (
-        [] if everything else [f"--ignore-glob=tests/test_{name}.py" for name in BEYOND.split()]
-    )
+    ignored = [] if everything else [f"--ignore-glob=tests/test_{name}.py" for name in BEYOND]
     report = folder / "report.xml"
     command = [*(front or []), str(made), "-m", "pytest", "-q", f"--junitxml={report}", *ignored]
     calm = {"PYTHONDONTWRITEBYTECODE": "1", "CI": None, **(env or {})}
