@@ -50,3 +50,13 @@ fuzz: .venv/.done           ## look for crashes, for FUZZ_SECONDS in all or FUZZ
 	$(BIN)/python -m pip install --quiet --editable '.[trust]'
 	$(BIN)/python tests/fuzz/fuzz.py --seconds $(FUZZ_SECONDS) --runs $(FUZZ_RUNS)
 .PHONY: fuzz
+
+scale: .venv/.done          ## several workers behind nginx, renewed and killed under load
+	$(BIN)/python tests/support_scale.py
+everywhere: .venv/.done     ## the core tests on every Python that is here, and where it is unkind
+	$(BIN)/python -m pip install --quiet --editable '.[trust]'
+	$(BIN)/nox
+audit: .venv/.done          ## known holes in what is installed; it needs the network
+	$(BIN)/python -m pip install --quiet --editable '.[trust]'
+	$(BIN)/nox --session audit
+.PHONY: scale everywhere audit
