@@ -13,7 +13,7 @@ from minimcp import Client
 
 TEXT = (EXAMPLES / "README.md").read_text(encoding="utf-8")
 FILES = {path.name: path for path in EXAMPLES.glob("*.py")}
-HELPERS = {"bridge.py", "bounded.py"}  # parts of everything.py and folder.py
+HELPERS = {"bridge.py"}  # a part of everything.py
 
 
 @pytest.fixture
