@@ -227,7 +227,7 @@ GAP, MARGIN, TOP, ROW, NOTE_ROW = 316, 52, 16, 52, 36
 
 def draw(lanes: list[str], events: list[Event]) -> str:
     """An SVG picture of all events, downwards in time."""
-    gap = {2: GAP, 3: 260}.get(len(lanes), 230)
+    gap = {2: GAP, 3: 260, 4: 230}.get(len(lanes), 188)
     places = {lane: MARGIN + gap * number for number, lane in enumerate(lanes)}
     width = 2 * MARGIN + gap * (len(lanes) - 1)
     parts, y = [], TOP if events and events[0].sender else TOP + 16
