@@ -76,6 +76,8 @@ class Folder:
     def ask(self, path: Path, seen: JSON) -> list[JSON]:
         """The tools of a provider, then what it says about them; or what is wrong with it."""
         try:
+            # Definitions may be spread over lines. A string in JSON has no line break in it, so
+            # where one object ends a line and one begins the next, there are two of them.
             lines = map(str.strip, self.run(path, "list", LISTING).decode().splitlines())
             listed = loads("[" + "\n".join(filter(None, lines)).replace("}\n{", "},{") + "]")
             items = [Program(self, path, seen, definition) for definition in listed]
@@ -153,7 +155,7 @@ def stamp(path: Path) -> JSON:
 # ## A tool
 #
 # Of a definition we pass on what every client can read; a client that stumbles over one tool
-# would not see the others. What is a text, a number or a flag there, is so in `annotations` too.
+# would not see the others. In `annotations`, what is a text here is one too, and the rest are flags.
 
 MEMBERS = {key: {"type": "string"} for key in ("name", "title", "description")}
 MEMBERS |= {key: {"type": "object"} for key in ("inputSchema", "outputSchema", "_meta")}

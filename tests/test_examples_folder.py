@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import sys
@@ -13,6 +14,7 @@ import pytest
 from support import Stdio, cancelled, initialize, legacy, modern, notification, until
 from support_examples import ERAS, EXAMPLES, command, load, official, reached, result
 from support_skips import need
+from test_budget import code_lines
 
 from minimcp import Client, Server
 
@@ -736,6 +738,13 @@ def test_two_folders_join_one_server(tmp_path):
 def test_a_provider_does_not_flood_the_instructions(tmp_path):
     provider(tmp_path, "p", define("p"), instructions="yes | head -c 900000")
     assert len(Served(tmp_path).client.instructions) < 10_000
+
+
+def test_the_example_is_one_file_of_at_most_150_lines():
+    source = (EXAMPLES / "folder.py").read_text(encoding="utf-8")
+    imported = re.findall(r"^(?:from|import) (\w+)", source, re.M)
+    assert set(imported) <= {*sys.stdlib_module_names, "minimcp"}
+    assert len(code_lines(source)) <= 150
 
 
 # Existing providers
