@@ -209,7 +209,8 @@ class Post(Peer):  # ADR-0008
     def __init__(self, app: App, headers: Headers) -> None:
         super().__init__(self.say)
         self.app, self.headers = app, headers
-        self.revision = headers.get("mcp-protocol-version")
+        told = headers.get("mcp-protocol-version", "")  # any bytes; what it says is shown
+        self.revision = told.encode(errors="backslashreplace").decode() or None
         self.version = self.revision if self.revision in protocol.LEGACY else None
         self.admitted = False  # errors before that are the sender's, and later ones the handler's
         self.box: deque[str] = deque()

@@ -5,6 +5,7 @@ nothing: it holds the words of the specification that all the other pages use.
 """
 
 import json
+from math import isinf
 from typing import Any, Final, NoReturn
 
 JSON = Any  # None, bool, int, float, str, list[JSON] or dict[str, JSON]
@@ -119,12 +120,19 @@ class ToolError(Exception):
 # ## Strict JSON, in and out
 #
 # Python's `json` reads and writes `NaN`, which is no JSON, and half characters (`"\ud800"`),
-# which are no text. It gives up on deep nesting with a `RecursionError` and on endless digits
-# with a `ValueError`. Here all of these are one thing: a line that could not be read.
+# which are no text. It takes `1e999` for an infinity. It gives up on deep nesting with a
+# `RecursionError`, on endless digits with a `ValueError`. Here all of these are one thing: a line
+# that could not be read.
 
 
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
+
+
+def _finite(digits: str) -> float:
+    if isinf(number := float(digits)):
+        raise ValueError(f"{digits[:20]} is larger than any number here")
+    return number
 
 
 def _plain(value: Any) -> JSON:
@@ -136,7 +144,7 @@ def _plain(value: Any) -> JSON:
     raise TypeError(f"a value of type {type(value).__name__} has no JSON form")
 
 
-_decode = json.JSONDecoder(parse_constant=_refuse).raw_decode
+_decode = json.JSONDecoder(parse_float=_finite, parse_constant=_refuse).raw_decode
 _encode = json.encoder.c_make_encoder(  # type: ignore[attr-defined]  # made once
     None, _plain, json.encoder.encode_basestring, None, ":", ",", False, False, False
 )

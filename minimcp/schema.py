@@ -5,8 +5,7 @@ keyword is left to `dialects`, which asks the `jsonschema` library.
 """
 
 import json
-from collections.abc import Callable
-from itertools import combinations
+from collections.abc import Callable, Hashable
 from typing import Any, Final
 
 from .protocol import JSON, KINDS, describe
@@ -15,6 +14,8 @@ Schema = dict[str, Any]
 Problem = tuple[str, str]  # where, seen from the value (".items[1]"), and what is wrong there
 Rule = Callable[[JSON, Any, Schema], list[Problem]]
 Check = Callable[[JSON], list[Problem]]
+
+MOST: Final = 20  # problems that are told at once
 
 # ## The idea
 #
@@ -46,7 +47,9 @@ def checker(schema: Schema, trusted: bool = True) -> Check:  # ADR-0005
 
 def explain(problems: list[Problem], root: str) -> str:
     """One line a problem: `arguments.items[1].price: expected number, got string "x"`."""
-    return "\n".join(f"{root}{where}: {what}" for where, what in problems)
+    lines = [f"{root}{where}: {what}" for where, what in problems[:MOST]]
+    rest = len(problems) - len(lines)
+    return "\n".join([*lines, f"and {rest} more"] if rest else lines)
 
 
 # ## Values
@@ -63,15 +66,18 @@ def is_type(value: JSON, name: str) -> bool:
     return kind == name or (kind == "integer" and name == "number")
 
 
+def frozen(value: JSON) -> Hashable:
+    """Equal for equal JSON, at any depth: `1` is `1.0`, but `true` is not `1`."""
+    if isinstance(value, list):
+        return tuple(map(frozen, value))
+    if isinstance(value, dict):
+        return frozenset((key, frozen(one)) for key, one in value.items())
+    return (bool, value) if isinstance(value, bool) else value
+
+
 def same(one: JSON, other: JSON) -> bool:
-    """Equality of JSON: `1` is `1.0`, but `true` is not `1`, at any depth."""
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(same, one, other))
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
-    return bool(one == other)
+    """Equality of JSON."""
+    return frozen(one) == frozen(other)
 
 
 def step(key: str | int) -> str:
@@ -100,7 +106,7 @@ def _type(value: JSON, name: str, _: Schema) -> list[Problem]:
 
 
 def _enum(value: JSON, options: list[JSON], _: Schema) -> list[Problem]:
-    if any(same(value, option) for option in options):
+    if frozen(value) in map(frozen, options):
         return []
     return [("", f"expected one of {json.dumps(options)}, got {describe(value)}")]
 
@@ -146,8 +152,8 @@ def _min_items(value: Any, least: int, _: Schema) -> list[Problem]:
 
 
 def _unique(value: Any, wanted: bool, _: Schema) -> list[Problem]:
-    twice = any(same(one, other) for one, other in combinations(value, 2))
-    return [("", "expected items that differ")] if wanted and twice else []
+    twice = wanted and len({*map(frozen, value)}) < len(value)
+    return [("", "expected items that differ")] if twice else []
 
 
 # ## The subset, described in itself

@@ -303,7 +303,7 @@ def readable(line: str) -> Any:
     """The message in a client's line, or None if there is no telling what it says."""
     try:
         message = json.loads(line.removeprefix("\ufeff"), parse_constant=int)  # int("NaN") raises
-        json.dumps(message, ensure_ascii=False).encode()
+        json.dumps(message, ensure_ascii=False, allow_nan=False).encode()  # 1e999
     except (ValueError, RecursionError):
         return None
     return message
