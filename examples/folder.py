@@ -155,7 +155,7 @@ def stamp(path: Path) -> JSON:
 # ## A tool
 #
 # Of a definition we pass on what every client can read; a client that stumbles over one tool
-# would not see the others. In `annotations`, what is a text here is one too, and the rest are flags.
+# would not see the others. In `annotations`, a title is a text as well, and all else are flags.
 
 MEMBERS = {key: {"type": "string"} for key in ("name", "title", "description")}
 MEMBERS |= {key: {"type": "object"} for key in ("inputSchema", "outputSchema", "_meta")}
