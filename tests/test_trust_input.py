@@ -382,10 +382,13 @@ def talk_to(server, data):
     owed = [one for one in [*messages, end[-1]] if targets.wants_reply(one)]
     over = {wire.id_key(one["params"].get("requestId")) for one in messages if is_cancel(one)}
     owed = [one for one in owed if wire.id_key(one["id"]) not in over]
-    while server.talk.waits_for(owed):
+    pairs = zip(lines, messages, strict=True)
+    errors = sum(not isinstance(one, dict) for line, one in pairs if line and not line.isspace())
+    while server.talk.waits_for(owed) or errors > 0:
         line = server.read_raw(PATIENCE)
         assert line is not None, f"the server has ended: {server.stderr[-2000:]}"
         server.talk.answered(line.decode())
+        errors -= json.loads(line).keys() == {"jsonrpc", "error"}  # to what has no id
     server.talk._open.clear()  # what is left was cancelled, or no request
 
 
