@@ -383,12 +383,14 @@ def talk_to(server, data):
     over = {wire.id_key(one["params"].get("requestId")) for one in messages if is_cancel(one)}
     owed = [one for one in owed if wire.id_key(one["id"]) not in over]
     pairs = zip(lines, messages, strict=True)
-    errors = sum(not isinstance(one, dict) for line, one in pairs if line and not line.isspace())
+    said = [message for line, message in pairs if line and not line.isspace()]
+    errors = sum(map(targets.is_unaddressed, said))
     while server.talk.waits_for(owed) or errors > 0:
         line = server.read_raw(PATIENCE)
         assert line is not None, f"the server has ended: {server.stderr[-2000:]}"
         server.talk.answered(line.decode())
         errors -= json.loads(line).keys() == {"jsonrpc", "error"}  # to what has no id
+    assert errors == 0, "an error that nobody had asked for"
     server.talk._open.clear()  # what is left was cancelled, or no request
 
 

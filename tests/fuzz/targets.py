@@ -40,6 +40,7 @@ from minimcp.protocol import HEADER_MISMATCH, NAMED, ProtocolError, dumps, loads
 from minimcp.schema import SUBSET, checker, explain, validate
 
 LISTEN = "subscriptions/listen"
+ANSWERS = {"result", "error"}
 NONSENSE = object()
 SERVER = everything()
 
@@ -88,6 +89,16 @@ def wants_reply(message: Any) -> bool:
     return asks and message["method"] != LISTEN
 
 
+def is_unaddressed(message: Any) -> bool:
+    """Whether an error has to say that this is no message, and cannot say to which request."""
+    if not isinstance(message, dict):
+        return True
+    if wire.is_id(message.get("id")) or ("method" not in message and message.keys() & ANSWERS):
+        return False
+    named = message.get("jsonrpc") == "2.0" and isinstance(message.get("method"), str)
+    return "id" in message or not named
+
+
 def forget_cancelled(talk: wire.Conversation, message: Any) -> None:
     """What was cancelled is answered no more, and its id is free again."""
     params = message.get("params") if isinstance(message, dict) else None
@@ -103,12 +114,14 @@ def check_answer(talk: wire.Conversation, line: str, reply: str | None) -> None:
     message = readable(line)
     talk.asked(message)
     forget_cancelled(talk, message)
+    blind = is_unaddressed(message)
     if reply is None:
-        assert message is not NONSENSE, f"no word about {line!r}"
-        assert not wants_reply(message), f"no reply to {line!r}"
+        assert not blind and not wants_reply(message), f"no word about {line!r}"
         return
     talk.answered(reply)
-    error = wire.parse(reply).get("error", {})
+    said = wire.parse(reply)
+    error = said.get("error", {})
+    assert blind is ("id" not in said), f"{line!r}: {reply}"
     assert error.get("code") != -32603, f"an internal error for {line!r}: {reply}"
     assert (error.get("code") == -32700) is (message is NONSENSE), f"{line!r}: {reply}"
     assert len(reply) < 20_000 + 8 * len(line), f"{len(line)} bytes in, {len(reply)} out"
