@@ -364,10 +364,10 @@ def explore(era: str, command: list[str] | None, examples: int, steps: int) -> N
 
 @pytest.mark.parametrize("era", ["modern", "legacy"])
 def test_client_and_server_in_one_process_do_what_the_model_says(era):
-    explore(era, None, examples=30, steps=30)
+    explore(era, None, examples=20, steps=30)
 
 
 @pytest.mark.parametrize("era", ["modern", "legacy"])
 def test_client_and_child_process_do_what_the_model_says(tmp_path, era):
     (tmp_path / "held.py").write_text(SERVER, encoding="utf-8")
-    explore(era, [sys.executable, str(tmp_path / "held.py")], examples=12, steps=30)
+    explore(era, [sys.executable, str(tmp_path / "held.py")], examples=10, steps=30)

@@ -47,7 +47,10 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 def mutate(value: Any, random: Any) -> Any:
     """A copy with one change: something replaced, removed, added, doubled, wrapped or renamed."""
-    value = copy.deepcopy(value)
+    return mutate_in_place(copy.deepcopy(value), random)
+
+
+def mutate_in_place(value: Any, random: Any) -> Any:
     path = random.choice(places(value)[:400])
     if not path:
         return change(value, random)
@@ -84,6 +87,6 @@ def mutate_line(line: str, random: Any) -> str:
     """One change of a line of JSON, as a line again; a line that is none is left as it is."""
     try:
         value = json.loads(line)
-        return json.dumps(mutate(value, random), ensure_ascii=random.random() < 0.5)
+        return json.dumps(mutate_in_place(value, random), ensure_ascii=random.random() < 0.5)
     except (ValueError, RecursionError):
         return line
