@@ -36,17 +36,18 @@ def main() -> None:
         for one in CHECKS
     ]
     columns = {name: [row[name] for row in table] for name in said}
-    counts = {
-        n: f"{one.count('pass')} of {len(one) - one.count('–')}" for n, one in columns.items()
-    }
+    counts = ", ".join(
+        f"{name} {column.count('pass')} of {len(column) - column.count('–')}"
+        for name, column in columns.items()
+    )
     failed = [row for row in table if "FAIL" in row.values()]
     record = {
         "title": "The checker of the examples, on four servers",
         "page": "conformance",
         "command": "python tests/record_check.py",
         "versions": versions,
-        "rows": [{"check": "passed", "what": "of the checks that apply", **counts}, *failed],
-        "note": " ".join(NOTE.split()),
+        "rows": failed,
+        "note": f"Passed, of the checks that apply: {counts}. {' '.join(NOTE.split())}",
     }
     write("check", record)
 
