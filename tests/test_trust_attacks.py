@@ -181,7 +181,7 @@ SMUGGLED = {
 def parser(request, monkeypatch):
     """One of the two parsers that uvicorn has; it takes the second when that is installed."""
     if not util.find_spec(request.param):
-        pytest.skip(f"no {request.param} here: pip install -e '.[trust]'")
+        pytest.skip(f"no {request.param} here: no extra installs it, since uvicorn would prefer it")
     name = f"uvicorn.protocols.http.{request.param}_impl:{request.param.title()}Protocol"
     name = name.replace("Httptools", "HttpTools")
     monkeypatch.setitem(uvicorn.config.HTTP_PROTOCOLS, "auto", name)
