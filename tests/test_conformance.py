@@ -24,10 +24,7 @@ import pytest
 from support import free_port, until
 from support_tables import tables
 
-pytestmark = [
-    pytest.mark.timeout(300),  # the first test of a run waits for all of it
-    pytest.mark.xdist_group("conformance"),
-]
+pytestmark = pytest.mark.timeout(300)  # the first test of a run waits for all of it
 
 HERE = Path(__file__).parent
 PACKAGE = "@modelcontextprotocol/conformance"

@@ -23,8 +23,6 @@ from support_tables import tables
 
 from minimcp import Client
 
-pytestmark = pytest.mark.xdist_group("peers")  # one matrix
-
 TRANSPORTS = ["stdio", "http"]
 
 HERE = Path(__file__).parent
