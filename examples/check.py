@@ -29,7 +29,7 @@ from minimcp.protocol import KINDS, ProtocolError, loads
 from minimcp.schema import explain, validate
 
 SITE = "https://modelcontextprotocol.io/specification/2026-07-28/"
-PATIENCE, ROUNDS = 20.0, 3  # seconds to answer, or to end; for the rounds see `ask`
+PATIENCE, ROUNDS = 30.0, 3  # seconds to answer, or to end; for the rounds see `ask`
 SAY = '{"jsonrpc": "2.0", "id": "%s", "method": "%s", "params": {"_meta": META}}'
 LIST, LAST = SAY % ("list", "tools/list"), SAY % ("last", "ASK")
 GREETING = {"modern": ["DISCOVER", LIST], "legacy": ["INITIALIZE", "INITIALIZED", LIST], "new": []}
