@@ -40,6 +40,7 @@ OPTIONS = [
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--mute-audio"),
     *("--no-first-run", "--disable-background-networking", "--disable-component-update"),
     *("--disable-sync", "--disable-extensions", "--remote-debugging-pipe"),
+    "--force-prefers-reduced-motion",  # a colour on its way to another is none to be measured
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 ]
 PHONE, DESKTOP = 390, 1280
@@ -191,14 +192,26 @@ class Page:
 class Quiet(SimpleHTTPRequestHandler):
     """Serves files and says nothing about it."""
 
+    instead: Path | None = None
+
+    def translate_path(self, path: str) -> str:
+        """The file of a path; for the search's index another one, if there is one."""
+        wants_index = path.endswith("/search_index.json")
+        return str(self.instead) if self.instead and wants_index else super().translate_path(path)
+
     def log_message(self, *arguments: object) -> None:
         pass
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[str]:
-    """The address of a folder on a free loopback port."""
-    handler = partial(Quiet, directory=str(folder))
+def served(folder: Path, index: Path | None = None) -> Iterator[str]:
+    """The address of a folder on a free loopback port.
+
+    Every page of the site reads the whole index of the search, which takes the most time of all:
+    a test that does not search may give another `index`.
+    """
+    kind = type("Serving", (Quiet,), {"instead": index})
+    handler = partial(kind, directory=str(folder))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()

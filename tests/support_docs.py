@@ -253,7 +253,7 @@ def build(folder: Path, config: Path = ROOT / "mkdocs.yml") -> subprocess.Comple
         env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},  # the notice of the theme's end: ADR-0014
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=280,
         check=False,
     )
 

@@ -12,6 +12,7 @@ sys.path.insert(0, str(ROOT / "site" / "hooks"))
 import facts  # noqa: E402
 from weave import pieces  # noqa: E402
 
+pytestmark = pytest.mark.timeout(300)  # whoever needs the site first, builds it
 ADRS = sorted((ROOT / "adr").glob("*"))
 NAMES = [path.name for path in ADRS]
 SECTIONS = ["Context", "Decision", "Consequences", "Alternatives", "Outcome"]

@@ -8,6 +8,7 @@ import re
 import pytest
 from support_docs import ROOT, blocks, build, pages, problems, site, small_tree
 
+pytestmark = pytest.mark.timeout(300)  # whoever needs the site first, builds it
 NAMES = [path.relative_to(ROOT).as_posix() for path in pages()]
 
 

@@ -19,6 +19,7 @@ from support_skips import need
 
 from minimcp import Server, demo
 
+pytestmark = pytest.mark.timeout(300)  # whoever needs the site first, builds it
 HOME = ROOT / "site" / "assets" / "playground"
 
 
@@ -324,7 +325,6 @@ def release(page):
         page.browser.call("Runtime.runIfWaitingForDebugger", session)
 
 
-@pytest.mark.timeout(300)
 def test_python_starts_with_the_first_line_and_asks_for_nothing_from_elsewhere(page, address):
     assert not any(url.endswith("/worker.js") for url in page.workers.values())
     release(page)
@@ -339,7 +339,6 @@ def test_python_starts_with_the_first_line_and_asks_for_nothing_from_elsewhere(p
     assert page.complaints == []
 
 
-@pytest.mark.timeout(300)
 def test_the_page_answers_as_the_package_does_here(page):
     options = page.value("[...document.querySelectorAll('option')].map(one => one.textContent)")
     assert options == [entry.title for entry in entries()]
@@ -417,7 +416,6 @@ def test_an_answer_fits_and_can_be_read(page, width, dark):
     assert page.complaints == []
 
 
-@pytest.mark.timeout(300)
 def test_what_ends_python_is_told_and_the_next_line_starts_it_again(page):
     page.value(f"{LINES}.value = '['.repeat(100000)")
     page.value(f"{SEND}.click()")

@@ -19,6 +19,7 @@ from support_browser import DESKTOP, PHONE, Browser, served
 from support_docs import built, site, small_tree
 from support_skips import need
 
+pytestmark = pytest.mark.timeout(300)  # whoever needs the site first, builds it
 RESOURCE = re.compile(
     r"""<(?:script|img|iframe|source|video|audio|embed|object)\b[^>]*\b(?:src|data)="?(?:https?:|//)"""
     r"""|<link\b[^>]*\brel="?(?:stylesheet|preconnect|preload|icon|dns-prefetch)[^>]*\bhref="?(?:https?:|//)"""
@@ -60,9 +61,26 @@ def browser():
 
 
 @pytest.fixture(scope="module")
+def page(browser):
+    """One page for all tests, since a new one is a new window."""
+    return browser.page()
+
+
+@pytest.fixture(scope="module")
 def address():
     assert built()
     with served(site().folder) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def unsearched(tmp_path_factory):
+    """The site where the search has hardly anything to find."""
+    assert built()
+    whole = json.loads((site().folder / "search" / "search_index.json").read_text("utf-8"))
+    index = tmp_path_factory.mktemp("index") / "index.json"
+    index.write_text(json.dumps({**whole, "docs": whole["docs"][:1]}), encoding="utf-8")
+    with served(site().folder, index) as address:
         yield address
 
 
@@ -155,11 +173,10 @@ CONTRAST = """(() => {
 SHARES = 4  # the pages are dealt out, so that no test takes very long
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("share", range(SHARES))
-def test_every_page_is_whole_quiet_and_fits(browser, address, share):
+def test_every_page_is_whole_quiet_and_fits(page, unsearched, share):
     """No request to elsewhere, no complaint, no sideways scroll, landmarks, names and contrast."""
-    page = browser.page()
+    address = unsearched
     wrong: dict[str, list[str]] = {}  # what is wrong -> where
     for name in names()[share::SHARES]:
         page.look(DESKTOP, dark=False)
@@ -183,8 +200,8 @@ def test_every_page_is_whole_quiet_and_fits(browser, address, share):
 
 @pytest.mark.parametrize("words", ["tools/call", "-32602", "isError"])
 @pytest.mark.parametrize("width", [DESKTOP, PHONE])
-def test_the_search_finds_what_a_reader_types(browser, address, words, width):
-    page = browser.page(width)
+def test_the_search_finds_what_a_reader_types(page, address, words, width):
+    page.look(width, dark=False)
     page.go(f"{address}/index.html")
     if width == PHONE:
         page.value("document.querySelector('label[for=__search]').click()")
@@ -195,8 +212,8 @@ def test_the_search_finds_what_a_reader_types(browser, address, words, width):
     assert page.complaints == []
 
 
-def test_the_first_stop_of_the_keyboard_skips_to_the_content(browser, address):
-    page = browser.page()
+def test_the_first_stop_of_the_keyboard_skips_to_the_content(page, address):
+    page.look(DESKTOP, dark=False)
     page.go(f"{address}/index.html")
     key = {"key": "Tab", "code": "Tab", "windowsVirtualKeyCode": 9}
     page.call("Input.dispatchKeyEvent", type="keyDown", **key)
@@ -253,7 +270,6 @@ def rendered(log):
     return [{page.removesuffix(".md") for page in line.split(", ")} for line in lines]
 
 
-@pytest.mark.timeout(300)
 def test_what_is_written_is_shown_anew_and_nothing_else_is_made_again(tmp_path):
     need(util.find_spec("mkdocs"), "no mkdocs here: pip install -e '.[docs]'")
     with serving(small_tree(tmp_path, *TREE)) as (address, log, _):

@@ -26,6 +26,7 @@ from weave import docstring, pieces
 
 log = logging.getLogger("mkdocs.hooks.generated")
 MARK = re.compile(r"^<!-- generated: (\S+) -->$", re.M)
+LONG = 12  # rows; a longer table is folded away
 DATE = re.compile(r"\d{4}-\d\d-\d\d")
 RESULTS = ROOT / "site" / "results"
 
@@ -277,12 +278,19 @@ def section(name: str) -> str:
         elif isinstance(figure, dict):
             parts.append(table(f"{label} | >", pairs(figure)))
         else:
-            rows = [map(shown, one.values()) for one in figure]
-            parts += [f"{label}:" if label else "", table(columns(figure[0]), rows)]
+            parts.append(rows_of(label, figure))
     if plain:
         parts.insert(2, table("what | >figure", pairs(plain)))
     command = f"Measured with `{record['command']}`." if "command" in record else ""
     return "\n\n".join(filter(None, [*parts, record.get("note", ""), command]))
+
+
+def rows_of(label: str, rows: list[dict[str, Any]]) -> str:
+    """A table with a row for each object, folded away if it is long."""
+    drawn = table(columns(rows[0]), (map(shown, one.values()) for one in rows))
+    if len(rows) > LONG:
+        return folded(f"{label or 'All of it'}, {len(rows)} rows", drawn)
+    return f"{label}:\n\n{drawn}" if label else drawn
 
 
 def pairs(figures: dict[str, Any]) -> list[list[str]]:
