@@ -17,7 +17,7 @@ ERAS = [([], "2026-07-28"), (["--era", "legacy"], "2025-11-25")]
 
 
 def run(command, **options):
-    return subprocess.run(command, capture_output=True, text=True, **options)
+    return subprocess.run(command, capture_output=True, encoding="utf-8", **options)
 
 
 def bare(tmp_path, *arguments):
