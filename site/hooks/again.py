@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, Template
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.livereload import LiveReloadServer
+from mkdocs.plugins import event_priority
 from mkdocs.structure.files import Files
 from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
@@ -70,6 +71,7 @@ def on_startup(command: str, dirty: bool) -> None:
 # ## What is kept between builds
 
 
+@event_priority(100)  # others use the theme when it is their turn
 def on_config(config: MkDocsConfig) -> None:
     """Compile the theme's templates once, and look for its files once."""
     theme = config.theme
@@ -82,7 +84,8 @@ def environment(theme: Theme, make: Callable[[], Environment]) -> Environment:
     if key not in environments:
         env = environments[key] = make()
         loader: Any = env.loader
-        loader.list_templates = cache(loader.list_templates)
+        listed = [name for name in loader.list_templates() if not name.startswith(".")]
+        loader.list_templates = lambda: listed  # without 14,000 icons, which are no pages
     return environments[key]
 
 

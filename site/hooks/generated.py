@@ -27,6 +27,7 @@ from weave import docstring, pieces
 log = logging.getLogger("mkdocs.hooks.generated")
 MARK = re.compile(r"^<!-- generated: (\S+) -->$", re.M)
 LONG = 12  # rows; a longer table is folded away
+TEST = re.compile(r"<code>test_\w{16,}</code>")
 DATE = re.compile(r"\d{4}-\d\d-\d\d")
 RESULTS = ROOT / "site" / "results"
 
@@ -42,6 +43,13 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
             return match[0]
 
     return "".join(p if is_code else MARK.sub(table_of, p) for is_code, p in pieces(markdown))
+
+
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Let the name of a test, which is a sentence, be broken between its words."""
+    if "<code>test_" not in html:
+        return html
+    return TEST.sub(lambda match: match[0].replace("_", "_<wbr>"), html)
 
 
 @cache
@@ -251,19 +259,20 @@ def proof_row(id: str, row: dict[str, Any], proofs: dict[str, list[str]]) -> lis
 #
 # A figure is a number or a few words; or an object of such, and then it is a table of its own with
 # its name on top; or a list of objects with the same members, and then it is a table with those as
-# columns. `"note"` is a paragraph below. Only `figures` must be there; if there is only one table,
-# `rows` will do.
+# columns. `"note"` is a paragraph below. Only `title` and `figures` must be there; if there is only
+# one table, `rows` will do.
 #
 # It is shown on the page about evidence, or with `"page": "conformance"` on that one. With another
-# word for the page it is shown where a page asks for it: `<!-- generated: figures:NAME -->`.
+# word for the page, or without a title, it is shown where a page asks for it, and nowhere else:
+# `<!-- generated: figures:NAME -->`.
 
 
 def figures(page: str) -> str:
     """All records of figures that belong on a page, one section each."""
-    names = sorted({path.stem for path in RESULTS.glob("*.json")} - {"conformance", "peers"})
-    found = {name: recorded(name) or {} for name in names}
-    here = [name for name in names if found[name].get("page", "evidence") == page]
-    return "\n\n".join(section(name) for name in here)
+    found = {path.stem: recorded(path.stem) or {} for path in sorted(RESULTS.glob("*.json"))}
+    here = [name for name, record in found.items() if "title" in record]
+    wanted = [name for name in here if found[name].get("page", "evidence") == page]
+    return "\n\n".join(map(section, wanted))
 
 
 def section(name: str) -> str:

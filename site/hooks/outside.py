@@ -32,6 +32,7 @@ FOLDERS |= {"minimcp": "source.md", "tests": "conformance.md", "site/spikes": "e
 
 homes: dict[str, str] = {}  # page -> the file of the repository that it shows
 pages: dict[str, str] = {}  # and the other way round
+decisions: dict[str, str] = {}  # number -> page
 
 
 # ## Which pages there are
@@ -90,6 +91,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages from outside, and those that some page links to."""
     homes.clear()
     pages.clear()
+    decisions.clear()
+    decisions.update({path.name[:4]: page_of(path) for path in adrs()})
     texts = []
     for file in files.documentation_pages():
         remember(file.src_uri, f"site/{file.src_uri}")
@@ -116,9 +119,7 @@ def add(files: Files, config: MkDocsConfig, path: Path) -> tuple[str, str]:
         return home, path.read_text(encoding="utf-8")
     if path.suffix == ".ipynb":  # it can be downloaded, too
         files.append(File(home, str(ROOT), config.site_dir, config.use_directory_urls))
-        text = notebook_page(path)
-    else:
-        text = woven(path, home, path.stat().st_mtime_ns)
+    text = shown_as(path, home, path.stat().st_mtime_ns)
     inclusion = InclusionLevel.INCLUDED
     if path not in {*reading_order(), *examples(), *notebooks()}:
         inclusion, text = InclusionLevel.NOT_IN_NAV, unsearched(text)
@@ -127,8 +128,8 @@ def add(files: Files, config: MkDocsConfig, path: Path) -> tuple[str, str]:
 
 
 @cache
-def woven(path: Path, home: str, changed: int) -> str:
-    return weave(path, home)
+def shown_as(path: Path, home: str, changed: int) -> str:
+    return notebook_page(path) if path.suffix == ".ipynb" else weave(path, home)
 
 
 def unsearched(text: str) -> str:
@@ -152,9 +153,10 @@ def linked(home: str, text: str) -> Iterator[Path]:
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Turn links that are right in the repository into links that are right in the site."""
+    if not markdown:  # it was rendered before
+        return markdown
     home = homes.get(page.file.src_uri, f"site/{page.file.src_uri}")
     here = posixpath.dirname(page.file.src_uri) or "."
-    decisions = {path.name[:4]: page_of(path) for path in adrs()}
 
     def link(match: re.Match[str]) -> str:
         target = posixpath.normpath(posixpath.join(posixpath.dirname(home), match[2]))
