@@ -50,7 +50,7 @@ META = {
     "io.modelcontextprotocol/clientCapabilities": {},
 }
 
-PATIENCE = 20.0  # seconds until a test gives up; generous, since the machine may be busy
+PATIENCE = 60.0  # seconds until a test gives up; generous, since the machine may be busy
 
 
 def modern(

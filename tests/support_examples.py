@@ -20,11 +20,11 @@ from importlib import util
 from pathlib import Path
 
 from support import free_port, until
+from support_peers import run
 from support_skips import need
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
-PEERS = Path(__file__).parent / "peers"
 MODERN, LEGACY = "2026-07-28", "2025-11-25"
 ERAS = {"modern": MODERN, "legacy": LEGACY}
 
@@ -82,11 +82,7 @@ def peer(script, *arguments):
     """Run a script of `tests/peers` whose last argument is a target, and read what it printed."""
     need(util.find_spec("mcp"), "no mcp: pip install -e '.[interop]'")
     *first, target = arguments
-    words = [target] if isinstance(target, str) else target
-    line = [sys.executable, str(PEERS / script), *first, *words]
-    done = subprocess.run(line, capture_output=True, timeout=60)
-    assert done.returncode == 0, done.stderr.decode()
-    return json.loads(done.stdout)
+    return run(script, *first, *([target] if isinstance(target, str) else target))
 
 
 def result(text, structured=None, is_error=False):

@@ -18,6 +18,7 @@ from pathlib import Path
 import node_tools
 import pytest
 from support import free_port, until
+from support_peers import run
 from support_skips import need
 from support_tables import tables
 
@@ -164,6 +165,15 @@ def output(command, accept=(0,), **more):
     return json.loads(done.stdout)
 
 
+def sdk(name):
+    def client(asked, calls, target):
+        target = [target] if isinstance(target, str) else target
+        words = [name, asked, json.dumps(calls), *target]
+        return run("client.py", *words, env=node_tools.environment())
+
+    return client
+
+
 def scripted(*command):
     def client(asked, calls, target):
         target = [target] if isinstance(target, str) else target
@@ -201,8 +211,8 @@ def inspector(asked, calls, target):
 
 CLIENTS = {
     OURS: ours,
-    "mcp": scripted(*python("client.py")("mcp")),
-    "fastmcp": scripted(*python("client.py")("fastmcp")),
+    "mcp": sdk("mcp"),
+    "fastmcp": sdk("fastmcp"),
     NPM + "client": scripted(node_tools.node(), str(HERE / "node" / "client.mjs")),
     NPM + "inspector": inspector,
 }
