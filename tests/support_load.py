@@ -142,7 +142,7 @@ def page() -> str:
         return "Nothing has been recorded yet; `make load` does it."
     host, named = known["an_ordinary_host"], known["versions"].items()
     head = "| wire | watched | >calls | >seconds | >a second | >p50 ms | >p99 ms | >"
-    busy = " and ".join(str(row["busy"]) for row in known["rows"])
+    busy = ", ".join(str(row["busy"]) for row in known["rows"])
     titles = (head + " | >".join(NAMES) + " |").split("|")
     rule = ["---:" if ">" in title else "---" for title in titles[1:-1]]
     lines = ["|".join(titles).replace(">", ""), f"| {' | '.join(rule)} |"]
