@@ -7,7 +7,6 @@ import importlib.util
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 from collections import Counter
@@ -15,7 +14,7 @@ from importlib import metadata
 from pathlib import Path
 
 import record
-from support import until
+from support import free_port, until
 from support_examples import EXAMPLES
 
 from minimcp import Client
@@ -69,11 +68,6 @@ class Site:
         with Client(self.url, era="modern") as client:
             told = [client.call_tool("order", {"number": -1}).text for _ in range(30)]
         return {int(text.rpartition(" ")[2]) for text in told}
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as sock:
-        return sock.getsockname()[1]
 
 
 def renewed(site, many):

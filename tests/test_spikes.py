@@ -7,6 +7,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from support import free_port
 from support_skips import need
 
 SPIKES = Path(__file__).parent.parent / "site" / "spikes"
@@ -37,9 +38,10 @@ def load(name: str) -> ModuleType:
 
 
 @pytest.fixture(autouse=True)
-def on_any_processor(monkeypatch):
-    """A test shares its processor with others, so nothing is pinned here."""
+def beside_others(monkeypatch):
+    """A test shares its processor with others, so nothing is pinned here; and so the ports."""
     monkeypatch.setattr(lab, "pin", lambda: None)
+    monkeypatch.setattr(lab, "free_port", free_port)
 
 
 @pytest.mark.parametrize("name", NAMES)

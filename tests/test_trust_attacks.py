@@ -25,7 +25,7 @@ from stubs.http_stub import STREAM, as_json, event, http, result, said, tool
 from stubs.http_stub import Site as Stub
 from stubs.http_stub import legacy as in_legacy
 from stubs.http_stub import modern as in_modern
-from support import assert_tool_error, exchange, modern, until
+from support import assert_tool_error, exchange, free_port, modern, until
 from support_examples import load
 from support_http import Site, headers_for, request, serving
 from support_threats import page, threats, tomllib, wrong_with
@@ -243,8 +243,7 @@ def test_a_token_is_compared_in_constant_time_and_nowhere_else(monkeypatch):
 def test_a_token_and_a_key_are_in_no_log_and_on_no_stream(tmp_path):
     (tmp_path / "token").write_text("s3cret-token\n")
     log, env = tmp_path / "log", {**os.environ, "MINIMCP_KEY": "s3cret-key"}
-    with socket.create_server(("127.0.0.1", 0)) as sock:
-        port = sock.getsockname()[1]
+    port = free_port()
     command = [sys.executable, "-m", "minimcp.demo", "--http", str(port), "--log", str(log)]
     command += ["--token-file", str(tmp_path / "token")]
     for more in ([], ["--verbose"]):
@@ -297,8 +296,7 @@ def test_a_line_of_the_log_is_one_message_whatever_was_sent(tmp_path):
     """A body may have line breaks in it, and letters that a terminal obeys."""
     log = tmp_path / "log"
     forged = b'{}\n2026-01-01 00:00:00 sent {"forged": true}\x1b]0;owned\x07\x1b[2J\xc2\x9b2J\r'
-    with socket.create_server(("127.0.0.1", 0)) as sock:
-        port = sock.getsockname()[1]
+    port = free_port()
     command = [sys.executable, "-m", "minimcp.demo", "--http", str(port), "--log", str(log)]
     with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
         process.stderr.readline()
