@@ -12,7 +12,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from queue import SimpleQueue
+from queue import Full, Queue
 from subprocess import PIPE, Popen
 from threading import Thread
 from typing import Any
@@ -21,6 +21,7 @@ from .context import Peer
 from .protocol import Message, dumps
 from .server import Server
 
+BACKLOG = 16  # messages that wait to be read by the server
 POLITE, FIRM = 2.0, 1.0  # seconds to end after stdin was closed, and after SIGTERM
 
 
@@ -30,7 +31,7 @@ class Child:
     def __init__(self, command: Sequence[str], env: Mapping[str, str] | None = None) -> None:
         self.command, self.env = list(command), {**os.environ, **(env or {})}
         self.last_words: deque[str] = deque(maxlen=20)
-        self.outbox: SimpleQueue[bytes | None] = SimpleQueue()
+        self.outbox: Queue[bytes | None] = Queue(BACKLOG)
         self.threads: list[Thread] = []
         self.given_up = ""
 
@@ -50,12 +51,23 @@ class Child:
             thread.start()
 
     def send(self, message: Message, timeout: float | None) -> None:
-        """Hand a message to the writing thread; never blocks."""
-        self.outbox.put(dumps(message).encode() + b"\n")
+        """Hand a message to the writing thread; `TimeoutError` if the server does not read.
+
+        What has no timeout, since nothing is waited for, is given up after a moment.
+        """
+        try:
+            seconds = FIRM if timeout is None else timeout
+            self.outbox.put(dumps(message).encode() + b"\n", timeout=seconds)
+        except Full:
+            if timeout is not None:
+                raise TimeoutError(
+                    f"no answer in {timeout:g} s; the server reads nothing"
+                ) from None
 
     def close(self) -> None:
         """Close its stdin, wait, then SIGTERM, then SIGKILL; nothing is left behind."""
-        self.outbox.put(None)
+        with suppress(Full):
+            self.outbox.put(None, timeout=0)
         waiting = self.threads[0]
         self.given_up = ", after we had given up" if waiting.is_alive() else ""
         waiting.join(POLITE)

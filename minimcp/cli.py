@@ -7,6 +7,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from .context import tell
 from .protocol import Message, ProtocolError, loads
 from .server import Server
 from .stdio import Log, serve
@@ -56,7 +57,14 @@ def logger(options: Namespace) -> Log | None:
     if not options.log and not options.verbose:
         return None
     file = open(options.log, "a", encoding="utf-8") if options.log else sys.stderr  # noqa: SIM115
-    return lambda way, line: print(time.strftime("%F %T"), way, line.strip(), file=file, flush=True)
+
+    def log(way: str, line: str) -> None:
+        try:
+            print(time.strftime("%F %T"), way, line.strip(), file=file, flush=True)
+        except OSError as error:
+            tell(f"cannot log: {error}")
+
+    return log
 
 
 # ## A client

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from . import protocol
@@ -18,6 +19,12 @@ if TYPE_CHECKING:
 
 Era = Literal["modern", "legacy"]
 LATER: Final[Params] = {}  # what a handler returns when the answer comes by `peer.finish`
+
+
+def tell(text: str) -> None:
+    """Say a line on stderr, if that can be."""
+    with suppress(OSError):
+        print(text, file=sys.stderr)
 
 
 class Peer:
@@ -47,7 +54,7 @@ class Peer:
             ident: Any = params.get("requestId")
             wanted = self.in_flight.pop(ident, None) if is_id(ident) else None
             if wanted:
-                print(f"{ident!r} cancelled: {params.get('reason')!r}", file=sys.stderr)
+                tell(f"{ident!r} cancelled: {params.get('reason')!r}")
 
     def finish(self, reply: Message) -> None:
         """Send the reply to a request that was left open."""

@@ -22,7 +22,7 @@ from queue import SimpleQueue
 from typing import Any, Final
 
 from . import http_headers, protocol
-from .context import Context, Peer
+from .context import Context, Peer, tell
 from .envelope import unexpected, write
 from .protocol import Message, ProtocolError, loads
 from .server import Server
@@ -63,8 +63,9 @@ class Crew:
     def look(self, before: int | None) -> None:
         """Get help if nobody took a call since; look again as long as calls wait."""
         if self.taken == before and not self.idle and self.threads < THREADS:
-            self.threads += 1
-            threading.Thread(target=self.work, daemon=True).start()
+            with suppress(RuntimeError):  # no thread can be had; we look again
+                threading.Thread(target=self.work, daemon=True).start()
+                self.threads += 1
         self.watched = not self.calls.empty()
         if self.watched:
             asyncio.get_running_loop().call_later(PATIENCE, self.look, self.taken)
@@ -255,11 +256,11 @@ class Post(Peer):  # ADR-0008
 
     def answer(self, body: bytes) -> None:
         """Serve the body, whatever it is."""
-        text = body.decode(errors="surrogateescape")
-        if self.app.log:
-            self.app.log("received", text)
         message: Any = None
         try:
+            text = body.decode(errors="surrogateescape")
+            if self.app.log:
+                self.app.log("received", text)
             message = loads(text)
             reply = self.app.server.handle(message, self)
         except BaseException as error:  # even a KeyboardInterrupt: this thread goes on
@@ -285,6 +286,8 @@ class Post(Peer):  # ADR-0008
         elif not self.version and context.method != "initialize":
             raise self.unserved()
         self.admitted = True
+        if self.status == GONE:  # subtle: it hung up before the request was in flight
+            self.leave()
 
     def unserved(self) -> ProtocolError:
         """What is wrong with a request that names no revision but perhaps in a header."""
@@ -363,7 +366,7 @@ def serve(
     how |= {"lifespan": "off", "ws": "none", "log_level": "warning", "access_log": False}
     how |= {"proxy_headers": False, "callback_notify": lambda: hang_up(runner.server_state)}
     runner: Any = Runner(uvicorn.Config(served, host, port, **how))
-    print(f"MCP server at http://{host}:{port}{served.path}; Ctrl+C to stop", file=sys.stderr)
+    tell(f"MCP server at http://{host}:{port}{served.path}; Ctrl+C to stop")
     runner.run()
 
 

@@ -159,7 +159,7 @@ def loads(line: str) -> JSON:
             raise ValueError(f"one value ends at character {end}, and there is more")
         if not line.isascii() or "\\ud" in line or "\\uD" in line:
             dumps(value)
-    except (ValueError, RecursionError) as error:
+    except (ValueError, RecursionError, MemoryError) as error:
         raise ProtocolError(PARSE_ERROR, f"Parse error, this is not JSON: {error}") from None
     return value
 

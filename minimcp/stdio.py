@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from .context import Peer
+from .context import Peer, tell
 from .server import Server
 
 PATIENCE = 0.005  # seconds that one line may keep the leader before another one reads on
@@ -31,13 +31,21 @@ class Wire:  # ADR-0007
     """The two pipes to the client, out of everybody's reach."""
 
     def __init__(self, log: Log | None) -> None:
+        null = os.open(os.devnull, os.O_RDWR)  # first: it takes the place of a closed stderr
         self.incoming, self.outgoing = os.fdopen(os.dup(0), "rb"), os.dup(1)
-        os.dup2(os.open(os.devnull, os.O_RDWR), 0)
+        os.dup2(null, 0)
         os.dup2(2, 1)
         sys.stdout.flush()  # what was printed before goes to stderr too
         sys.stdout = sys.stderr
         self.reading, self.writing = threading.Lock(), threading.Lock()
         self.log = log
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self.let_go)
+
+    def let_go(self) -> None:
+        """In a child that a tool has forked there is no wire."""
+        for descriptor in (self.incoming.fileno(), self.outgoing):
+            os.dup2(0, descriptor)
 
     def read(self) -> str:
         """The next line; empty at the end. Bytes that are no UTF-8 are left to the parser."""
@@ -74,7 +82,14 @@ class Leader(threading.Thread):  # ADR-0007
         self.line = ""  # the line that it is busy with
 
     def run(self) -> None:
-        loop = self.loop
+        try:
+            self.lead(self.loop)
+        except BaseException as error:  # such as no memory for a line: nobody would read on
+            self.loop.failure, self.loop.ended = error, True
+            self.loop.awake.set()
+
+    def lead(self, loop: "Loop") -> None:
+        """Read and answer."""
         while not self.deposed and not loop.ended:
             self.line = line = loop.wire.read()
             loop.ended = loop.ended or not line
@@ -91,6 +106,7 @@ class Loop:
         self.server, self.wire = server, wire
         self.peer = server.peer = Peer(wire.write)
         self.awake, self.ended = threading.Event(), False
+        self.failure: BaseException | None = None
         self.leader = Leader(self)
         self.threads = [self.leader]
         self.leader.start()
@@ -119,7 +135,8 @@ class Loop:
             leader, line = self.leader, self.leader.line
             if line:
                 time.sleep(PATIENCE)
-                if leader.line is line and not self.ended:
+                stuck = self.wire.writing.locked()  # in a client that does not read
+                if leader.line is line and not stuck and not self.ended:
                     self.appoint()
                 continue
             self.awake.clear()
@@ -136,7 +153,7 @@ class Loop:
 
             close(self.server)
         for context in list(self.peer.in_flight.values()):
-            print(f"no answer in time: {context.method}, id {context.id!r}", file=sys.stderr)
+            tell(f"no answer in time: {context.method}, id {context.id!r}")
         self.peer.in_flight.clear()
 
 
@@ -154,5 +171,7 @@ def serve(server: Server, log: Log | None = None, grace: float = GRACE) -> None:
         loop = Loop(server, Wire(log))
         loop.watch()
         loop.drain(grace)
+        if loop.failure:
+            raise loop.failure
     except KeyboardInterrupt:
         sys.exit(130)

@@ -144,10 +144,19 @@ def spelled_out(schema: Schema) -> Schema:
 def finish(coroutine: Any) -> Any:
     """Run an `async def` to its end; in a thread, since here (a notebook) a loop may be running."""
     import asyncio
-    from concurrent.futures import ThreadPoolExecutor
+    from concurrent.futures import Future
+    from threading import Thread
 
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(asyncio.run, coroutine).result()
+    outcome: Any = Future()
+
+    def work() -> None:
+        try:
+            outcome.set_result(asyncio.run(coroutine))
+        except BaseException as error:
+            outcome.set_exception(error)
+
+    Thread(target=work, daemon=True).start()  # no pool: Python would wait for its end
+    return outcome.result()
 
 
 def text_result(text: str) -> Params:
