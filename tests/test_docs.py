@@ -3,10 +3,14 @@
 What may stand in a block, and what happens to it, is told in `support_docs.py`.
 """
 
+import importlib
+import json
 import re
+from importlib import util
 
 import pytest
 from support_docs import ROOT, blocks, build, pages, problems, site, small_tree
+from support_skips import need
 
 pytestmark = pytest.mark.timeout(300)  # whoever needs the site first, builds it
 NAMES = [path.relative_to(ROOT).as_posix() for path in pages()]
@@ -39,6 +43,61 @@ def test_every_trouble_has_a_block_that_makes_it_happen_and_shows_its_words():
         assert shown, heading
         words = heading.strip("`") if heading.startswith("`") else ""
         assert any(words in block.body for block in shown), heading
+
+
+# What was measured is shown in one way, wherever it comes from.
+
+RECORD = {
+    "title": "How fast?",
+    "command": "make fast",
+    "date": "2026-11-30",
+    "versions": {"python": "3.11", "minimcp": "0.1.0"},
+    "figures": {
+        "calls": 100_000,
+        "none lost": True,
+        "by wire": {"stdio": 0.25, "HTTP": 1234.5},
+        "slowest": [{"call": "a|b", "ms": 7}, {"call": "c", "ms": 12}],
+    },
+    "note": "The machine was busy.",
+}
+SHOWN = """\
+### How fast?
+
+Recorded on 2026-11-30 with python 3.11, minimcp 0.1.0.
+
+| what | figure |
+| --- | ---: |
+| calls | 100,000 |
+| none lost | yes |
+
+| by wire |  |
+| --- | ---: |
+| stdio | 0.25 |
+| HTTP | 1,234 |
+
+slowest:
+
+| call | ms |
+| --- | ---: |
+| a\\|b | 7 |
+| c | 12 |
+
+The machine was busy.
+
+Measured with `make fast`."""
+
+
+def test_recorded_figures_are_shown_as_tables(tmp_path, monkeypatch):
+    need(util.find_spec("mkdocs"), "no mkdocs here: pip install -e '.[docs]'")
+    monkeypatch.syspath_prepend(ROOT / "site" / "hooks")
+    generated = importlib.import_module("generated")
+    monkeypatch.setattr(generated, "RESULTS", tmp_path)
+    others = {"untitled": {"rows": [{"x": 1}]}, "elsewhere": {**RECORD, "page": "conformance"}}
+    for name, record in {"fast": RECORD, **others}.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(record), encoding="utf-8")
+    assert generated.figures("evidence") == generated.figures("conformance") == SHOWN
+    assert generated.section("untitled") == "### Untitled\n\n| x |\n| ---: |\n| 1 |"
+    assert generated.section("missing") == "Nothing has been recorded yet."
 
 
 # Does all this notice? A planted mistake of every kind has to be seen.
