@@ -60,3 +60,9 @@ audit: .venv/.done          ## known holes in what is installed; it needs the ne
 	$(BIN)/python -m pip install --quiet --editable '.[trust]'
 	$(BIN)/nox --session audit
 .PHONY: scale everywhere audit
+
+mutation: .venv/.done       ## change the core in small ways, and see which changes no test notices: an hour
+	$(BIN)/python -m pip install --quiet --editable '.[trust]'
+	-$(BIN)/mutmut run
+	$(BIN)/mutmut results
+.PHONY: mutation
