@@ -147,10 +147,10 @@ def conversations(lines):
 
 KINDS = [BYTES, ANY_JSON, CHANGED]
 NAMES = ["any bytes", "any JSON", "changed messages"]
-QUICK = settings(max_examples=100, deadline=None, database=None)
-SLOWER = settings(
-    QUICK, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture]
+QUICK = settings(
+    max_examples=100, deadline=None, database=None, suppress_health_check=list(HealthCheck)
 )
+SLOWER = settings(QUICK, max_examples=60)
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=NAMES)
 
 

@@ -30,6 +30,7 @@ from hypothesis.stateful import (
 from support import PATIENCE, until
 
 from minimcp import Client, ProtocolError
+from minimcp.connection import Connection
 
 SERVER = """
 import threading
@@ -348,7 +349,7 @@ class Model(RuleBasedStateMachine):
 
 
 SETTINGS = {"deadline": None, "database": None, "phases": [Phase.generate]}
-QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
+QUIET = list(HealthCheck)
 
 
 def explore(era: str, command: list[str] | None, examples: int, steps: int) -> None:
@@ -371,3 +372,39 @@ def test_client_and_server_in_one_process_do_what_the_model_says(era):
 def test_client_and_child_process_do_what_the_model_says(tmp_path, era):
     (tmp_path / "held.py").write_text(SERVER, encoding="utf-8")
     explore(era, [sys.executable, str(tmp_path / "held.py")], examples=10, steps=30)
+
+
+class Deaf:
+    """The wire to a server that never says anything."""
+
+    def open(self, receive: Any) -> None: ...
+    def send(self, message: Any, timeout: Any) -> None: ...
+
+
+def test_a_time_out_however_short_comes_to_an_end():
+    """Found by the model: a `SimpleQueue` whose time is over as it begins to wait may not end."""
+    connection, ended = Connection(Deaf(), print, print, None), threading.Event()
+    timed_out = []
+
+    def ask() -> None:
+        for number in range(3000):
+            try:
+                connection.ask({"id": number, "method": "x"}, (0, 1e-6, -1)[number % 3])
+            except TimeoutError:
+                timed_out.append(number)
+
+    def be_busy() -> None:
+        while not ended.is_set():
+            sum(range(100))
+
+    threads = [threading.Thread(target=one, daemon=True) for one in (ask, be_busy, be_busy)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for thread in threads:
+            thread.start()
+        threads[0].join(PATIENCE)
+    finally:
+        sys.setswitchinterval(interval)
+        ended.set()
+    assert timed_out == list(range(3000))
