@@ -9,6 +9,7 @@ that is asked never fails by itself, so a traceback on stderr is a failure too.
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import os
 import resource
@@ -399,7 +400,9 @@ def talk_to(server, data):
         line = server.read_raw(PATIENCE)
         assert line is not None, f"the server has ended: {server.stderr[-2000:]}"
         server.talk.answered(line.decode())
-        errors -= json.loads(line).keys() == {"jsonrpc", "error"}  # to what has no id
+        found = json.loads(line)
+        assert found.get("error", {}).get("code") != -32603, found
+        errors -= found.keys() == {"jsonrpc", "error"}  # to what has no id
     assert errors == 0, "an error that nobody had asked for"
     server.talk._open.clear()  # what is left was cancelled, or no request
 
@@ -486,6 +489,9 @@ def posts(draw, kind):
     return fields, body
 
 
+PATHS = ["/mcp", "/mcp/", "/", "", "/mcp/x", "//mcp", "/MCP", "/\ud800", "/mcp\0", "mcp"]
+
+
 @pytest.fixture(scope="module")
 def served():
     """The app with its threads, and a loop to run it in."""
@@ -507,7 +513,7 @@ def test_the_app_answers_every_post_once(served, kind):
 
 
 @SLOWER
-@given(posts(CHANGED), st.sampled_from(["GET", "PUT", "OPTIONS", "post"]), st.text())
+@given(posts(CHANGED), st.sampled_from(["GET", "PUT", "OPTIONS", "post"]), st.sampled_from(PATHS))
 def test_the_app_turns_every_other_request_away(served, request, method, path):
     (fields, body), (found, loop) = request, served
     scope = targets.scope(fields, method, path)
@@ -526,6 +532,36 @@ def test_the_app_reads_no_more_than_a_body_may_have(served, size):
     )
     assert caller.sent[0]["status"] == (400 if size <= 10_000 else 413)
     assert caller.taken <= min(size, 12_000)
+
+
+def kind_base64(text):
+    """What a decoder that is not strict would take for the text, and a strict one does not."""
+    code = base64.b64encode(text.encode())
+    strange = [code.rstrip(b"="), code + b"=", code[:2] + b" " + code[2:], code + b"!", b""]
+    return [b"=?base64?" + one + b"?=" for one in strange]
+
+
+@st.composite
+def nearly_right(draw):
+    """A modern message with its headers, one of which says it in another way, or something else."""
+    message = draw(st.sampled_from([one for one in VALID if "_meta" in one.get("params", {})]))
+    says = {key.encode(): value.encode() for key, value in targets.rightly(message).items()}
+    name = draw(st.sampled_from([*says, b"mcp-param-region", b"mcp-param-zone"]))
+    value = says.get(name, b"")
+    text = value.decode("latin-1")
+    code = b"=?base64?" + base64.b64encode(value) + b"?="
+    others = [code, code.upper(), code[:-2], code + b" ", *kind_base64(text), value + b".0"]
+    says[name] = draw(
+        st.sampled_from([value, *others, value.upper(), b"", b"\xff", value + b"\xa0"])
+    )
+    lines = [key + b": " + one for key, one in says.items()]
+    return b"\n".join([*lines, b"", json.dumps(message).encode()])
+
+
+@settings(QUICK, max_examples=400)
+@given(nearly_right())
+def test_headers_that_say_something_else_than_the_body_are_refused_and_no_others(data):
+    targets.headers(data)
 
 
 # -- what the fuzzer knows, and what it has found
@@ -558,3 +594,12 @@ def test_a_revision_in_a_header_that_is_no_ascii_is_refused_in_words():
     """Found by the fuzzer: half a character went into the error, which nobody could write."""
     told = b"content-type: application/json\nmcp-protocol-version: 2030-01-0\x98\n\n"
     targets.asgi(told + json.dumps(legacy("tools/list")).encode())
+
+
+@pytest.mark.parametrize("value", [1.0, "form", ["form"], None, True])
+def test_a_capability_that_is_no_object_is_no_trouble_of_the_server(value):
+    """Found by the fuzzer: whether the client can fill in forms was asked of a number."""
+    call = modern("tools/call", {"name": "ask"}, capabilities={"elicitation": value})
+    targets.seam(json.dumps(call).encode())
+    reply = json.loads(targets.SERVER.handle_line(json.dumps(call)))
+    assert reply["error"]["code"] in (-32602, -32021)

@@ -118,6 +118,8 @@ def check_answer(talk: wire.Conversation, line: str, reply: str | None) -> None:
     said = wire.parse(reply)
     talk.replied(said)
     error = said.get("error", {})
+    greeted = talk.negotiated or wire.revision_of(message) == wire.MODERN
+    assert "result" not in said or greeted or message["method"] == "ping", f"no handshake: {line}"
     assert blind is ("id" not in said), f"{line!r}: {reply}"
     assert error.get("code") != -32603, f"an internal error for {line!r}: {reply}"
     assert (error.get("code") == -32700) is (message is NONSENSE), f"{line!r}: {reply}"
