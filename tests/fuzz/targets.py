@@ -98,7 +98,8 @@ def is_unaddressed(message: Any) -> bool:
 
 def forget_cancelled(talk: wire.Conversation, message: Any) -> None:
     """What was cancelled is answered no more, and its id is free again."""
-    params = message.get("params") if isinstance(message, dict) else None
+    told = isinstance(message, dict) and message.get("jsonrpc") == "2.0" and "id" not in message
+    params = message.get("params") if told else None
     if isinstance(params, dict) and message.get("method") == "notifications/cancelled":
         talk._open.pop(wire.id_key(params.get("requestId")), None)
 
