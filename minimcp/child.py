@@ -56,7 +56,7 @@ class Child:
         What has no timeout, since nothing is waited for, is given up after a moment.
         """
         try:
-            seconds = FIRM if timeout is None else timeout
+            seconds = FIRM if timeout is None else max(timeout, 0)
             self.outbox.put(dumps(message).encode() + b"\n", timeout=seconds)
         except Full:
             if timeout is not None:

@@ -10,7 +10,7 @@ https://modelcontextprotocol.io/specification/2026-07-28/basic#messages
 
 import sys
 from collections.abc import Callable
-from queue import Empty, SimpleQueue
+from queue import Empty, Queue  # a SimpleQueue may wait for ever if its time is up at once
 from threading import Thread
 from typing import Any
 
@@ -39,7 +39,7 @@ class Connection:
         trace: Callable[[str, Message], object] | None,
     ) -> None:
         self.wire, self.hear, self.answer, self.trace = wire, hear, answer, trace
-        self.waiting: dict[Any, SimpleQueue[Message | None]] = {}
+        self.waiting: dict[Any, Queue[Message | None]] = {}
         self.lost = ""  # why nobody is there any more
         self.answers = self.complained = False
         wire.open(self.receive)
@@ -57,13 +57,13 @@ class Connection:
 
         `TimeoutError` if none comes in `timeout` seconds, `ConnectionError` if none can come.
         """
-        ident, replies = request["id"], SimpleQueue[Message | None]()
+        ident, replies = request["id"], Queue[Message | None]()
         self.waiting[ident] = replies
         try:
             self.send(request, timeout)
             if self.lost:  # meanwhile
                 self.lose(self.lost)
-            reply = replies.get(timeout=timeout)
+            reply = replies.get(timeout=max(timeout, 0))
         except Empty:
             raise TimeoutError(f"no answer in {timeout:g} s") from None
         finally:
