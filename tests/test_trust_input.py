@@ -43,6 +43,7 @@ from support import (
 from minimcp import Server
 from minimcp.context import Peer
 from minimcp.http import app
+from minimcp.protocol import dumps
 from minimcp.schema import validate
 
 FUZZ = Path(__file__).parent / "fuzz"
@@ -573,6 +574,69 @@ def test_every_seed_of_the_fuzzer_holds(target):
     assert len(seeds) > 5
     for seed in seeds:
         targets.TARGETS[target](seed)
+
+
+def fail(*_):
+    raise RuntimeError("planted")
+
+
+def said_twice(post, reply):
+    for _ in range(2):
+        post.put(dumps(reply), 200)
+
+
+QUESTION = json.dumps(modern("tools/call", {"name": "add", "arguments": {"a": 2}}))
+POST = b"content-type: application/json\nmcp-protocol-version: 2025-11-25\n\n"
+POST += json.dumps(legacy("tools/list")).encode()
+PLANTED = {
+    "an exception gets out": ("minimcp.server.loads", fail, "seam", "{}"),
+    "an exception inside": ("minimcp.server.admit", fail, "seam", QUESTION),
+    "NaN is read": ("minimcp.server.loads", json.loads, "seam", ECHO.replace('"HERE"', "NaN")),
+    "no answer": ("minimcp.server.write", lambda reply: None, "seam", QUESTION),
+    "no word about nonsense": ("minimcp.server.write", lambda reply: None, "seam", "nonsense"),
+    "an answer on two lines": (
+        "minimcp.server.write",
+        lambda reply: json.dumps(reply, indent=1),
+        "seam",
+        QUESTION,
+    ),
+    "half a character": ("minimcp.server.write", lambda reply: '{"a":"\ud800"}', "seam", QUESTION),
+    "NaN is written": ("minimcp.server.write", lambda reply: '{"a":NaN}', "seam", QUESTION),
+    "another id": (
+        "minimcp.server.write",
+        lambda reply: dumps({**reply, "id": 9}),
+        "seam",
+        QUESTION,
+    ),
+    "no type of a result": ("minimcp.server.dress", lambda result, _: result, "seam", QUESTION),
+    "a call that never ends": ("minimcp.context.Context.close", lambda _: True, "seam", QUESTION),
+    "a notification is answered": ("minimcp.server.is_request", bool, "seam", '{"method": "x"}'),
+    "everything is of every type": (
+        "minimcp.schema.is_type",
+        lambda value, name: True,
+        "schema",
+        '{"type": "integer"}\n"x"',
+    ),
+    "headers are not compared": (
+        "targets.check",
+        lambda *_: None,
+        "headers",
+        "mcp-method: x\n\n" + QUESTION,
+    ),
+    "two answers": ("minimcp.http.Post.finish", said_twice, "asgi", POST.decode()),
+}
+
+
+@pytest.mark.parametrize("bug", PLANTED)
+def test_a_planted_bug_is_found(monkeypatch, bug):
+    """What never fails shows nothing: with a bug in the code, each target says so."""
+    where, wrong, target, data = PLANTED[bug]
+    targets.TARGETS[target](data.encode())
+    monkeypatch.setattr(where, wrong)
+    with pytest.raises((AssertionError, RuntimeError, UnicodeError)):
+        targets.TARGETS[target](data.encode())
+    targets.SERVER.listeners.clear()
+    wire.violations.clear()  # they belong to the bug
 
 
 HUGE = ["1e999", "-1e999", "1" * 400 + ".0", '["é", 1e999]']
