@@ -152,10 +152,10 @@ def run(name: str, limit: str) -> Record:
 
 
 def digest() -> str:
-    """Which code this was: a hash of the package and of the targets."""
-    found = hashlib.sha256()
-    for path in sorted([*(ROOT / "minimcp").glob("*.py"), HERE / "targets.py"]):
-        found.update(path.read_bytes())
+    """Which code this was: a hash of the pages that are fuzzed, and of the targets."""
+    found = hashlib.sha256((HERE / "targets.py").read_bytes())
+    for page in sorted({"hints", *" ".join(ABOUT.values()).split()}):
+        found.update((ROOT / "minimcp" / f"{page}.py").read_bytes())
     return found.hexdigest()[:16]
 
 
