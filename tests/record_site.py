@@ -63,7 +63,8 @@ def once(file: Path, words: str, url: str, log: Any, pid: int) -> tuple[float, f
     quiet(log)
     text, before, start = file.read_text(encoding="utf-8"), processor(pid), time.monotonic()
     edit(file, words)
-    until(lambda: f"EDITED {words}" in fetched(url), timeout=300)
+    while f"EDITED {words}" not in fetched(url):
+        time.sleep(0.05)  # whoever asks all the time slows down what is measured
     took, used = time.monotonic() - start, processor(pid) - before
     file.write_text(text, encoding="utf-8")
     until(lambda: f"EDITED {words}" not in fetched(url), timeout=300)
