@@ -26,7 +26,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 PLACE = ROOT / ".cache" / "fuzz"
 ENOUGH = 10_000_000
@@ -39,7 +39,7 @@ ABOUT = {  # the pages that a target is there for
     "asgi": "http",
 }
 LIMITS = ["-timeout=20", "-rss_limit_mb=1500", "-max_len=1500", "-print_final_stats=1"]
-sys.path[:0] = [str(HERE), str(HERE.parent)]
+sys.path[:0] = [str(HERE), str(HERE.parent), str(ROOT)]
 
 Record = dict[str, Any]
 
@@ -126,7 +126,7 @@ def run(name: str, limit: str) -> Record:
     """Fuzz one target, show how it goes, and say what came of it."""
     folder, began = prepare(name), time.monotonic()
     options = [limit, f"-dict={folder / 'words'}", f"-artifact_prefix={folder}/", "corpus"]
-    command = [sys.executable, __file__, "--target", name, "--", *options]
+    command = [sys.executable, str(HERE / "fuzz.py"), "--target", name, "--", *options]
     stats = {"executions": 0, "points": 0, "crashes": 0}
     words = {"executions": r"number_of_executed_units: (\d+)|^#(\d+)\t", "points": r" cov: (\d+)"}
     pipe, both = subprocess.PIPE, subprocess.STDOUT
@@ -173,7 +173,7 @@ def read_campaign(path: Path) -> Record:
 
 
 def reached(name: str) -> str:
-    command = [sys.executable, __file__, "--measure", name]
+    command = [sys.executable, str(HERE / "fuzz.py"), "--measure", name]
     pages = json.loads(subprocess.check_output(command, text=True, stderr=subprocess.DEVNULL))
     return ", ".join(f"{page} {some}/{all_}" for page, (some, all_) in pages.items())
 
