@@ -18,7 +18,7 @@ from collections import Counter, namedtuple
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from queue import Empty, SimpleQueue
+from queue import Empty, Full, SimpleQueue
 from shutil import which
 from typing import Any
 
@@ -111,7 +111,9 @@ class Session:
         came, last = list[Any](), fill(LAST)
         for turn in range(ROUNDS):
             for line in [last] if turn else [*lines, last]:
-                self.child.outbox.put(line.encode(errors="surrogateescape") + b"\n")
+                data = line.encode(errors="surrogateescape") + b"\n"
+                with suppress(Full):  # nobody reads; that nobody answers will be told
+                    self.child.outbox.put(data, timeout=PATIENCE)
             while (message := self.hear()).get("id") != "last":
                 came.append(message)
             if self.gone or 0 < wanted <= len(came):
@@ -132,7 +134,8 @@ class Session:
 
     def end(self) -> None:
         """Close its stdin; how it ends is noted as if that were the last that it says."""
-        self.child.outbox.put(None)
+        with suppress(Full):
+            self.child.outbox.put(None, timeout=0)
         self.child.threads[0].join(PATIENCE)
         self.child.close()
         code = self.child.process.returncode
