@@ -230,6 +230,8 @@ EDITS = {  # what is edited -> before which words, where it is seen, and what el
     "site/roads.md": ("Most of these", ["roads"], []),
     f"{DECISION}.md": ("A server has to run", [DECISION], []),
     f"{NOTEBOOK}.ipynb": ("Understand what travels", [NOTEBOOK], []),
+    "site/index.md": ("Where is the model", ["index"], []),
+    "site/source.md": ("Read the source in one sitting", ["source"], ["nothing"]),  # but its name
     "minimcp/cli.py": (
         "Two command lines",
         ["minimcp/cli.py", "source"],
@@ -284,6 +286,7 @@ def test_what_is_written_is_shown_anew_and_nothing_else_is_made_again(tmp_path):
             for page in first:
                 shown = fetched(f"{address}/{page}.html")
                 assert f"EDITED {words}" in shown
+        assert "EDITED Read the source" in fetched(f"{address}/roads.html")
 
 
 def edit(file, words):

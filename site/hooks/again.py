@@ -54,11 +54,12 @@ class Kept(NamedTuple):
 
 serving = False
 kept: dict[str, Kept] = {}
-whole: dict[str, tuple[Any, str]] = {}  # page -> what decides how it looks, and its HTML
+whole: dict[str, tuple[Any, Any, str]] = {}  # page -> its content, all titles, and its HTML
 rendered: list[str] = []  # in this build
 late: list[str] = []  # put off until the next build
 environments: dict[tuple[str, ...], Environment] = {}
 links: list[Any] = []  # the navigation of this build
+titles: list[Any] = [None, None]  # as they were in the last build, and as they are in this one
 codes: list[Any] = [None, None]  # the code as it was in the last build, and as it is in this one
 bell = tempfile.TemporaryDirectory()  # a change in it starts another build
 
@@ -161,6 +162,9 @@ def on_page_context(context: Any, page: Page, config: MkDocsConfig, nav: Navigat
 
 
 # ## A page in the theme
+#
+# A page with the same content and the same navigation looks the same. If a title has changed, which
+# stands in the navigation of all pages, its own page is shown first, and the others follow.
 
 
 def on_nav(nav: Navigation, config: MkDocsConfig, files: Files) -> Navigation:
@@ -169,36 +173,38 @@ def on_nav(nav: Navigation, config: MkDocsConfig, files: Files) -> Navigation:
 
 
 def on_env(env: Environment, config: MkDocsConfig, files: Files) -> Any:
-    """A page with the same content and the same navigation looks the same."""
-    return Remembering(env, [(page.url, page.title) for page in links]) if serving else env
+    titles[:] = titles[1], [(page.url, page.title) for page in links]
+    return Remembering(env) if serving else env
 
 
 class Remembering:
     """The environment, as far as a build uses it, whose templates remember pages."""
 
-    def __init__(self, env: Environment, links: Any) -> None:
-        self.env, self.links = env, links
+    def __init__(self, env: Environment) -> None:
+        self.env = env
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.env, name)
 
     def get_template(self, name: str) -> Any:
-        return Remembered(self.env.get_template(name), self.links)
+        return Remembered(self.env.get_template(name))
 
 
 class Remembered(NamedTuple):
     template: Template
-    links: Any
 
     def render(self, context: Any) -> str:
         if (page := context["page"]) is None:
             return self.template.render(context)
-        key = page.made_of, page.content, self.links
-        known, html = whole.get(page.file.src_uri, (None, ""))
-        if known != key:
-            html = self.template.render(context)
-            whole[page.file.src_uri] = key, html
-        return html
+        uri, key, (before, now) = page.file.src_uri, (page.made_of, page.content), titles
+        known, seen, html = whole.get(uri, (None, None, ""))
+        if known == key and seen == now:
+            return html
+        if known == key and before != now:
+            late.append(uri)
+            return html
+        whole[uri] = key, now, self.template.render(context)
+        return whole[uri][-1]
 
 
 def on_post_build(config: MkDocsConfig) -> None:
@@ -206,5 +212,5 @@ def on_post_build(config: MkDocsConfig) -> None:
     if serving:
         log.info("Rendered: %s", ", ".join(rendered) or "nothing")
     if serving and late:
-        log.info("To be rendered next: %s", ", ".join(late))
+        log.info("To follow: %s", ", ".join(late))
         Path(bell.name, "ring").write_text(str(time.monotonic()), encoding="utf-8")
