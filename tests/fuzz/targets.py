@@ -223,15 +223,15 @@ def post(data: bytes) -> tuple[list[tuple[bytes, bytes]], bytes]:
 def meaning(value: str | None) -> str | None:
     """What a header says, read by other means than the code does; "\\0" if nothing can be meant."""
     if value is None or not (len(value) > 10 and value.startswith("=?base64?")):
-        return value if value is None or value.isprintable() else "\0"
+        return value if value is None or value.isprintable() else NONSENSE
     if not value.endswith("?="):
-        return value if value.isprintable() else "\0"
+        return value if value.isprintable() else NONSENSE
     try:
         code = value[len("=?base64?") : -len("?=")].encode("ascii")
         text = base64.b64decode(code, validate=True).decode()
     except ValueError:
-        return "\0"
-    return text if base64.b64encode(text.encode()) == code else "\0"
+        return NONSENSE
+    return text if base64.b64encode(text.encode()) == code else NONSENSE
 
 
 def spoken(header: str | None, value: Any) -> bool:
