@@ -220,8 +220,8 @@ def post(data: bytes) -> tuple[list[tuple[bytes, bytes]], bytes]:
     return [(name.strip().lower(), value.strip(b" \t\r")) for name, _, value in fields], body
 
 
-def meaning(value: str | None) -> str | None:
-    """What a header says, read by other means than the code does; "\\0" if nothing can be meant."""
+def meaning(value: str | None) -> Any:
+    """What a header says, read by other means than the code; `NONSENSE` if nothing can be meant."""
     if value is None or not (len(value) > 10 and value.startswith("=?base64?")):
         return value if value is None or value.isprintable() else NONSENSE
     if not value.endswith("?="):
