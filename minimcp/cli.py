@@ -60,7 +60,8 @@ def logger(options: Namespace) -> Log | None:
 
     def log(way: str, line: str) -> None:
         try:
-            print(time.strftime("%F %T"), way, line.strip(), file=file, flush=True)
+            shown = printable(line.strip()).replace("\n", "\\n")  # one line, whatever was sent
+            print(time.strftime("%F %T"), way, shown, file=file, flush=True)
         except OSError as error:
             tell(f"cannot log: {error}")
 
@@ -75,6 +76,7 @@ def main(argv: list[str] | None = None) -> int:
     from .client import Client
 
     options = client_options(argv)
+    getattr(sys.stdout, "reconfigure", dict)(errors="backslashreplace")  # in an ASCII locale, too
     command = options.target or [sys.executable, "-m", "minimcp.demo"]
     target = command[0] if command[0].startswith(("http://", "https://")) else command
     try:

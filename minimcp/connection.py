@@ -11,7 +11,7 @@ https://modelcontextprotocol.io/specification/2026-07-28/basic#messages
 import sys
 from collections.abc import Callable
 from queue import Empty, Queue  # a SimpleQueue may wait for ever if its time is up at once
-from threading import Thread
+from threading import BoundedSemaphore, Thread
 from typing import Any
 
 from .envelope import unexpected
@@ -22,6 +22,9 @@ from .protocol import JSON, Message, ProtocolError, is_id, loads
 # Replies come in any order, from a thread of the wire, and some never come. So each request
 # leaves a mailbox under its id, and who sent it waits there. Whatever else the other end says is
 # a notification, a request of its own, or no message at all, and none of these stops us.
+
+
+AT_ONCE, SLOW = 32, 1.0  # questions of the other end; seconds until one more is not answered
 
 
 class Connection:
@@ -42,6 +45,7 @@ class Connection:
         self.waiting: dict[Any, Queue[Message | None]] = {}
         self.lost = ""  # why nobody is there any more
         self.answers = self.complained = False
+        self.slots = BoundedSemaphore(AT_ONCE)
         wire.open(self.receive)
 
     # Asking
@@ -113,7 +117,7 @@ class Connection:
     def _take(self, message: Message) -> None:
         if "id" not in message:
             self.hear(message)
-        elif self.answers:
+        elif self.answers and self.slots.acquire(timeout=SLOW):
             Thread(target=self._reply, args=(message,), daemon=True).start()
 
     def _reply(self, request: Message) -> None:
@@ -124,6 +128,8 @@ class Connection:
             self.send(error.reply(request["id"]))
         except Exception as error:
             self.send(unexpected(error).reply(request["id"]))
+        finally:
+            self.slots.release()
 
     def close(self, reason: str) -> None:
         """End the connection. Always returns."""

@@ -8,14 +8,15 @@ https://modelcontextprotocol.io/specification/2026-07-28/basic#json-schema-usage
 
 from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
+from itertools import islice
 from typing import Any, Final
 
 from .protocol import JSON
-from .schema import Check, Problem, Schema, step
+from .schema import MOST, Check, Problem, Schema, step, validate
 
 try:
     from jsonschema import Draft7Validator, Draft202012Validator
-    from jsonschema.exceptions import SchemaError
+    from jsonschema.exceptions import SchemaError, ValidationError
     from jsonschema.validators import extend
     from jsonschema_specifications import REGISTRY
     from referencing.exceptions import Unresolvable
@@ -30,9 +31,11 @@ DIALECTS: Final[dict[str, Any]] = {
     "https://json-schema.org/draft/2020-12/schema": Draft202012Validator,
     "http://json-schema.org/draft-07/schema": Draft7Validator,
 }
-MAX_REFERENCES: Final = 20_000  # that one check may follow
+MAX_WORK: Final = 500_000  # rules that one check may apply; those that lead elsewhere count more
+DEAR: Final = {"$ref": 25, "$dynamicRef": 25, "unevaluatedProperties": 25, "unevaluatedItems": 25}
+MAX_SIZE: Final = 100_000  # characters of a schema that a peer sent
 MAX_WAYS: Final = 100_000
-references: ContextVar[Iterator[int]] = ContextVar("references")
+work: ContextVar[list[int]] = ContextVar("work")  # that is left
 
 
 def full_checker(schema: Schema, trusted: bool) -> Check:
@@ -42,8 +45,13 @@ def full_checker(schema: Schema, trusted: bool) -> Check:
         raise ValueError(f"dialect not supported: {dialect}; known: {', '.join(DIALECTS)}")
     base = DIALECTS[dialect]
     try:
+        if not trusted and len(str(schema)) > MAX_SIZE:
+            raise ValueError(f"a schema of more than {MAX_SIZE} characters")
         base.check_schema(schema)
-        rules = {"$ref": _bounded(base.VALIDATORS["$ref"])}
+        counted = DEAR if trusted else base.VALIDATORS
+        kept = {name: rule for name, rule in base.VALIDATORS.items() if name in counted}
+        rules = {name: _bounded(rule, DEAR.get(name, 1)) for name, rule in kept.items()}
+        rules["uniqueItems"] = _unique
         if trusted:
             _refuse_explosive_patterns(schema)
         else:
@@ -55,9 +63,9 @@ def full_checker(schema: Schema, trusted: bool) -> Check:
     validator = extend(base, rules)(schema, registry=REGISTRY)
 
     def check(value: JSON) -> list[Problem]:
-        references.set(iter(range(MAX_REFERENCES)))
+        work.set([MAX_WORK])
         try:
-            errors = list(validator.iter_errors(value))
+            errors = list(islice(validator.iter_errors(value), MOST))
         except (Unresolvable, RecursionError, StopIteration, RuntimeError) as error:
             return [("", f"cannot be checked, the schema leads nowhere: {error!r:.200}")]
         return [("".join(map(step, error.absolute_path)), error.message[:200]) for error in errors]
@@ -65,15 +73,23 @@ def full_checker(schema: Schema, trusted: bool) -> Check:
     return check
 
 
-def _bounded(rule: Any) -> Any:
-    """Follow a `$ref`, but not without end: references can double the work at each level."""
+def _bounded(rule: Any, cost: int) -> Any:
+    """A rule that gives up after too many: a schema can double the work at each level."""
 
-    def follow(*arguments: Any) -> Any:
-        if next(references.get(), None) is None:
-            raise RecursionError("too many references")
+    def apply(*arguments: Any) -> Any:
+        left = work.get()
+        left[0] -= cost
+        if left[0] < 0:
+            raise RecursionError("too much work")
         return rule(*arguments)
 
-    return follow
+    return apply
+
+
+def _unique(validator: Any, wanted: bool, value: JSON, schema: Any) -> Iterator[ValidationError]:
+    """Our rule: the library's compares every item with every other."""
+    for _, what in validate(value, {"uniqueItems": wanted}):
+        yield ValidationError(what)
 
 
 def _no_rule(*arguments: Any) -> tuple[()]:

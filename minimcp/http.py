@@ -126,7 +126,9 @@ class App:
         path = scope["path"].removeprefix(scope.get("root_path", "")).rstrip("/")
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         listens = headers.get("mcp-method") == "subscriptions/listen"
+        framed = headers.keys() >= {"content-length", "transfer-encoding"}
         rules = (
+            (not framed, 400, "a length and a coding: where does it end?", {"connection": "close"}),
             (allowed(host, self.allowed_hosts), 403, f"{host!r} is not an allowed host"),
             (allowed(origin, self.allowed_origins), 403, f"{origin!r} is not an allowed origin"),
             (path == self.path.rstrip("/"), 404, f"MCP is at {self.path}"),
@@ -162,7 +164,7 @@ def read_headers(fields: Iterable[tuple[bytes, bytes]]) -> Headers:
     """Names in lower case; if one came twice, its values stand on a line each."""
     headers: Headers = {}
     for key, value in fields:
-        name, text = key.decode("latin-1"), value.decode("ascii", "surrogateescape")
+        name, text = key.decode("latin-1"), value.strip(b" \t").decode("ascii", "surrogateescape")
         headers[name] = f"{headers[name]}\n{text}" if name in headers else text
     return headers
 
@@ -210,8 +212,8 @@ class Post(Peer):  # ADR-0008
     def __init__(self, app: App, headers: Headers) -> None:
         super().__init__(self.say)
         self.app, self.headers = app, headers
-        told = headers.get("mcp-protocol-version", "")  # any bytes; what it says is shown
-        self.revision = told.encode(errors="backslashreplace").decode() or None
+        told = headers.get("mcp-protocol-version")  # any bytes; what it says is shown
+        self.revision = told and told.encode(errors="backslashreplace").decode()
         self.version = self.revision if self.revision in protocol.LEGACY else None
         self.admitted = False  # errors before that are the sender's, and later ones the handler's
         self.box: deque[str] = deque()
@@ -357,6 +359,8 @@ def serve(
         def handle_exit(self, sig: int, frame: Any) -> None:
             self.force_exit, self.should_exit = self.should_exit, True
             close(server)
+            for one in [*self.server_state.connections] if self.force_exit else ():
+                one.loop.call_soon_threadsafe(one.transport.abort)  # Python 3.12 waits for them
 
     token = Path(token_file).read_text().strip() if token_file else os.environ.get("MINIMCP_TOKEN")
     if token == "":

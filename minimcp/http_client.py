@@ -16,8 +16,9 @@ from time import monotonic
 from typing import Any
 
 from . import protocol
+from .cli import printable
 from .http_exchange import Endpoint, events, left
-from .http_headers import annotated, argument, as_text, encode
+from .http_headers import SAFE, annotated, argument, as_text, encode
 from .protocol import HEADER_MISMATCH, JSON, Message, ProtocolError, dumps, is_id, loads
 
 NOTE, LONG = 2.0, 1e6  # seconds for a farewell, and to listen for what nobody asked
@@ -34,6 +35,8 @@ class HTTPWire:
     def __init__(self, url: str, client: Any) -> None:
         self.url, self.client, self.endpoint = url, client, Endpoint(url)
         token = {**os.environ, **(client.env or {})}.get("MINIMCP_TOKEN")
+        if token and not SAFE.fullmatch(token):
+            raise ConnectionError("MINIMCP_TOKEN has characters that no header can hold")
         self.fixed = {**FIXED, "Authorization": f"Bearer {token}"} if token else FIXED
         self.session: str | None = None
         self.marks: dict[Any, Any] = {}  # what a tool wants to see in headers
@@ -67,7 +70,8 @@ class HTTPWire:
             late, kind = isinstance(error, TimeoutError), type(error).__name__
             why = f"no answer in {seconds:g} s" if late else f"{self.url}: {kind}: {error}"
             if not is_request(message):
-                print(f"minimcp: {message.get('method', 'an answer')}: {why}", file=sys.stderr)
+                told = f"minimcp: {message.get('method', 'an answer')}: {why}"
+                print(printable(told), file=sys.stderr)
             elif not self._is_answered(message):
                 raise (TimeoutError if late else ConnectionError)(why) from None
 

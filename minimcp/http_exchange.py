@@ -120,7 +120,17 @@ def left(deadline: float) -> float:
 
 def in_time(sock: Any, *args: Any, **more: Any) -> HTTPResponse:
     """A reply that must be read in time."""
-    return HTTPResponse(Patience(sock), *args, **more)  # type: ignore[arg-type]
+    return Reply(Patience(sock), *args, **more)  # type: ignore[arg-type]
+
+
+class Reply(HTTPResponse):
+    """A reply whose chunks have sizes: `http.client` takes one of -1 for all that there is."""
+
+    def _read_next_chunk_size(self) -> int:
+        size: int = super()._read_next_chunk_size()  # type: ignore[misc]
+        if not 0 <= size <= LIMIT:
+            raise HTTPException(f"a chunk of {size} bytes")
+        return size
 
 
 class Patience(RawIOBase):

@@ -32,7 +32,7 @@ class Wire:  # ADR-0007
 
     def __init__(self, log: Log | None) -> None:
         null = os.open(os.devnull, os.O_RDWR)  # first: it takes the place of a closed stderr
-        self.incoming, self.outgoing = os.fdopen(os.dup(0), "rb"), os.dup(1)
+        self.incoming, self.outgoing = os.fdopen(os.dup(0), "rb", closefd=False), os.dup(1)
         os.dup2(null, 0)
         os.dup2(2, 1)
         sys.stdout.flush()  # what was printed before goes to stderr too
