@@ -79,7 +79,7 @@ def test_a_short_run_measures_the_same_things_and_its_control_fails(name):
     assert said
     if not any(map(lab.drawable, groups.values())):
         assert holds  # no time is in it, so no other program on the machine can turn it
-    assert not spike.verdict(spike.measure(spike.QUICK, control=True))[0]
+        assert not spike.verdict(spike.measure(spike.QUICK, control=True))[0]
 
 
 @pytest.mark.parametrize("name", NAMES)
