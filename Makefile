@@ -16,7 +16,7 @@ test: .venv/.done           ## everything: style, types, the suite with its real
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest --numprocesses=auto
+	$(BIN)/python -m pytest --numprocesses=auto --max-worker-restart=0
 
 site: .venv/.done           ## the documentation, at http://127.0.0.1:8000
 	-@$(BIN)/python tests/node_tools.py tests/pyodide  # Python for the playground; goes without

@@ -25,7 +25,7 @@ from minimcp.context import Peer
 from minimcp.server import Server
 
 wire.watch(Server, Peer)
-TOGETHER = {"tests/test_conformance.py", "tests/test_peers.py"}
+TOGETHER = {f"tests/test_{name}.py" for name in ("conformance", "peers", "playground")}
 
 
 def pytest_configure(config: pytest.Config) -> None:
