@@ -124,7 +124,7 @@ class Context:
 
     def require(self, capability: str) -> None:
         """Refuse the request unless the client declared a capability, such as `sampling`."""
-        if capability in self.capabilities:
+        if isinstance(self.capabilities.get(capability), dict):
             return
         text = f"this needs the client capability {capability!r}, which was not declared"
         if not self.modern:
