@@ -9,7 +9,7 @@ demo:                       ## no install, no network: the core is standard libr
 
 .venv/.done: pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --no-compile --editable '.[dev]'
 	touch $@
 
 test: .venv/.done           ## everything: style, types, the suite with its real peers

@@ -393,7 +393,7 @@ def test_a_server_that_does_not_read_costs_no_memory_for_each_call():
     source = """
         import sys
         from minimcp import Client, child
-        child.POLITE = 0.1
+        child.POLITE = child.FIRM = 0.1
         def used():
             return int(open("/proc/self/statm").read().split()[1]) * 4096 / 2**20
         late = 0
