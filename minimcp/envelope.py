@@ -7,6 +7,7 @@ https://modelcontextprotocol.io/specification/2026-07-28/basic#messages
 """
 
 import sys
+from threading import current_thread, main_thread
 from typing import Final
 
 from .protocol import INTERNAL_ERROR, INVALID_REQUEST, JSON, Message, ProtocolError, dumps, is_id
@@ -44,6 +45,11 @@ def write(reply: Message) -> str:
 
 
 def unexpected(error: BaseException) -> ProtocolError:
-    """Tell the operator everything (on stderr), and the peer only that it failed."""
+    """Tell the operator everything (on stderr), and the peer only that it failed.
+
+    Only Ctrl+C is not a failure: it reaches the main thread, and goes on from here.
+    """
+    if isinstance(error, KeyboardInterrupt) and current_thread() is main_thread():
+        raise error
     sys.excepthook(type(error), error, error.__traceback__)
     return ProtocolError(INTERNAL_ERROR, "Internal error")

@@ -85,7 +85,7 @@ class Server:
             reply = {"jsonrpc": "2.0", "id": ident, "result": self._result(context)}
         except ProtocolError as error:
             reply = error.reply(ident)
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             reply = unexpected(error).reply(ident)
         if reply.get("result") is LATER or (context and not context.close()):
             return None

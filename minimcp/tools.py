@@ -44,7 +44,7 @@ def call_tool(params: Params, context: Context) -> Any:  # ADR-0003
         return tool.call(arguments, context)
     except ToolError as error:
         return error_result(str(error))
-    except (ProtocolError, KeyboardInterrupt):
+    except ProtocolError:
         raise
     except BaseException as error:
         unexpected(error)

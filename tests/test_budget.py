@@ -18,7 +18,7 @@ FIGURES = {
     "schema": 105,
     "hints": 130,
     "context": 85,
-    "envelope": 30,
+    "envelope": 35,
     "eras": 105,
     "tools": 115,
     "server": 130,

@@ -1,6 +1,7 @@
 """ERR: which error, with which code, data and id; and what a client makes of one."""
 
 import io
+import sys
 import tokenize
 from pathlib import Path
 
@@ -309,3 +310,18 @@ def test_a_server_that_went_away_is_no_error_of_the_server(tmp_path):
         client.call_tool("any", {})
     assert not isinstance(caught.value, ProtocolError | TimeoutError)
     assert isinstance(caught.value, OSError)
+
+
+def test_what_fails_on_our_side_is_told_the_operator_whole(monkeypatch):
+    told = []
+    monkeypatch.setattr(sys, "excepthook", lambda *what: told.append(what))
+    server, failure = demo(), ZeroDivisionError("of ours")
+
+    @server.method("acme/fail")
+    def fail(params, context):
+        raise failure
+
+    assert_error(exchange(server, modern("acme/fail")), -32603, "Internal error")
+    [(kind, error, trace)] = told
+    assert (kind, error) == (ZeroDivisionError, failure)
+    assert trace is failure.__traceback__ is not None

@@ -99,6 +99,36 @@ def test_a_hundred_calls_at_once_give_a_hundred_whole_lines():
         assert {reply["id"]: text_of(reply) for reply in replies} == texts
 
 
+@pytest.mark.parametrize("way", ["raise KeyboardInterrupt", "raise SystemExit", "sys.exit(3)"])
+def test_a_tool_that_wants_to_end_the_process_is_answered_like_any_that_failed(tmp_path, way):
+    """Only Ctrl+C may do that, and it never arrives where tools run."""
+    command = server_file(
+        tmp_path,
+        f"""
+        import sys
+        from minimcp import Server, run
+
+        server = Server("leaving", version="1.0.0")
+
+        @server.tool
+        def leave() -> None:
+            {way}
+
+        @server.method("acme/leave")
+        def leave_too(params, context):
+            {way}
+
+        run(server)
+        """,
+    )
+    with Stdio(command) as server:
+        assert server.ask(call("leave"))["result"]["isError"]
+        assert server.ask(modern("acme/leave", id=2))["error"]["code"] == -32603
+        assert server.ask(modern("tools/list", id=3))["result"]["tools"]
+        server.close_stdin()
+        assert server.wait() == 0
+
+
 @pytest.mark.req("S-STDIO-05")
 def test_a_reply_leaves_at_once_and_does_not_wait_for_the_next_request():
     with Stdio(TOOLS) as server:

@@ -756,6 +756,11 @@ def test_an_exception_is_a_short_text_and_the_server_goes_on(error, text):
         assert complaint(server, "tool").removesuffix(": ") == text
 
 
+def test_ctrl_c_during_a_call_in_a_notebook_stops_the_cell():
+    with pytest.raises(KeyboardInterrupt):
+        call(serving(failing(KeyboardInterrupt())), "tool")
+
+
 def test_an_exception_that_cannot_even_be_told_does_not_end_the_server():
     def fine() -> str:
         return "fine"

@@ -304,6 +304,16 @@ def test_a_legacy_list_has_no_boolean_property_schemas(version):
     assert tool["inputSchema"]["properties"] == {"x": {}}
 
 
+def test_an_output_schema_is_spelled_out_as_well():
+    server = Server("demo", version="1.0.0")
+    schema = {"type": "object", "properties": {"x": True, "y": False, "z": {"type": "string"}}}
+    server.tool(lambda: {}, name="t", output_schema=schema)
+    exchange(server, initialize())
+    (tool,) = exchange(server, legacy("tools/list"))["result"]["tools"]
+    spelled = {"x": {}, "y": {"not": {}}, "z": {"type": "string"}}
+    assert tool["outputSchema"] == {"type": "object", "properties": spelled}
+
+
 @pytest.mark.req("S-LIST-14")
 def test_a_modern_tool_has_no_member_that_left_the_protocol():
     server = Server("demo", version="1.0.0")
