@@ -59,7 +59,7 @@ class Wire:  # ADR-0007
         """Send one line, whole, whatever other threads do."""
         if self.log:
             self.log("sent", line)
-        data = memoryview(line.encode() + b"\n")
+        data = line.encode() + b"\n"
         with self.writing:
             while data:
                 data = data[os.write(self.outgoing, data) :]
