@@ -33,7 +33,7 @@ RECORD = ROOT / "site" / "results" / "everywhere.json"
 PYTHONS = ["3.10", "3.11", "3.12", "3.13"]
 Row = dict[str, Any]
 NOBODY = 65534  # the user whom every Linux has, and who may do nothing
-BEYOND = """connect conformance docs examples_* http_load notebooks* peers playground site spikes
+BEYOND = """connect conformance docs examples_* load notebooks* peers playground site spikes
     trust_*""".split()  # about the site, or programs of others, or they take long on purpose
 
 MEMBERS = "where Python tests passed failed skipped seconds commit".split()
@@ -152,7 +152,8 @@ def run(
     everything = "all" in session.posargs
     ignored = [] if everything else [f"--ignore-glob=tests/test_{name}.py" for name in BEYOND]
     report = folder / "report.xml"
-    command = [*(front or []), str(made), "-m", "pytest", "-q", f"--junitxml={report}", *ignored]
+    options = ["-q", "--numprocesses=auto", f"--junitxml={report}", *ignored]
+    command = [*(front or []), str(made), "-m", "pytest", *options]
     calm = {"PYTHONDONTWRITEBYTECODE": "1", "CI": None, **(env or {})}
     with session.chdir(folder):
         session.run(*command, env=calm, external=True, success_codes=[0, 1])

@@ -23,7 +23,7 @@ RESULT = ROOT / "site" / "results" / "coverage.json"
 def main(tests: list[str]) -> int:
     shutil.rmtree(DATA, ignore_errors=True)
     DATA.mkdir(parents=True)
-    failed = coverage("run", "-m", "pytest", "-q", *tests)
+    failed = coverage("run", "-m", "pytest", "-q", "--numprocesses=auto", *tests)
     coverage("combine", "-q")
     coverage("json", "-q", "-o", str(DATA / "all.json"))
     coverage("report")

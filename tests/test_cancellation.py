@@ -357,3 +357,23 @@ def test_a_call_that_was_answered_is_never_cancelled(tmp_path):
         for _ in range(5):
             client.call_tool("any", {}, timeout=10)
     assert "notifications/cancelled" not in stub.methods()
+
+
+class Full:
+    """A stderr on a full disk."""
+
+    def write(self, text):
+        raise OSError("no space left on device")
+
+
+def test_a_cancellation_that_cannot_be_told_is_one_all_the_same(monkeypatch):
+    server, peer = Server("demo"), Peer()
+
+    @server.tool
+    def work(context: Context) -> bool:
+        monkeypatch.setattr("sys.stderr", Full())
+        server.handle(notification("notifications/cancelled", {"requestId": 1}), peer)
+        monkeypatch.undo()
+        return context.cancelled
+
+    assert server.handle(modern("tools/call", {"name": "work"}), peer) is None

@@ -1,6 +1,7 @@
 """Tools from functions: the schema, the arguments as declared, the results as JSON."""
 
 import asyncio
+import threading
 import enum
 import functools
 import json
@@ -720,6 +721,20 @@ def test_a_function_that_returns_a_coroutine_gives_what_the_coroutine_gives():
     server = Server("functions")
     server.tool(lambda: later(), name="tool", description="Later.")
     assert call(server, "tool")["content"][0]["text"] == "later"
+
+
+def test_an_async_function_that_fails_fails_like_any_other():
+    async def tool() -> str:
+        raise ValueError("no such city")
+
+    assert complaint(serving(tool), "tool") == "ValueError: no such city"
+
+
+def test_no_async_function_keeps_python_from_ending():
+    async def tool() -> bool:
+        return threading.current_thread().daemon
+
+    assert call(serving(tool), "tool")["structuredContent"] is True
 
 
 # Failures of a tool are results, and the server goes on

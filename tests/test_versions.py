@@ -470,6 +470,17 @@ def test_our_legacy_client_and_our_server():
         assert client.call_tool("calc.add", {"a": 2, "b": 40}).text == "42"
 
 
+@pytest.mark.parametrize("era", ["modern", "legacy"])
+def test_a_client_knows_what_the_server_said_of_itself(era):
+    server = Server("demo", version="1.2.3", instructions="Be kind.")
+    server.tool(lambda: "x", name="t")
+    with Client(server, era=era) as client:
+        assert client.server_info == {"name": "demo", "version": "1.2.3"}
+        assert client.instructions == "Be kind."
+        assert client.capabilities["tools"] == ({"listChanged": True} if era == "modern" else {})
+        assert client.connection.answers is (era == "legacy")  # who may ask the other
+
+
 @pytest.mark.req("MATRIX-mixed-dual-stdio", "S-VER-04", "S-VER-05")
 def test_both_eras_at_once_on_one_process():
     arguments = {"name": "calc.add", "arguments": {"a": 2, "b": 40}}

@@ -116,6 +116,8 @@ LINES = [
           "line 1 column 2 (char 1)"),
     ("NaN", "Parse error, this is not JSON: NaN is not JSON"),
     ("1e999", "Parse error, this is not JSON: 1e999 is larger than any number here"),
+    ("123456789012345678901e999", "Parse error, this is not JSON: "
+     "12345678901234567890 is larger than any number here"),
     ("1 2", "Parse error, this is not JSON: one value ends at character 1, and there is more"),
 ]  # fmt: skip
 
