@@ -1,11 +1,11 @@
 """Tools from functions: the schema, the arguments as declared, the results as JSON."""
 
 import asyncio
-import threading
 import enum
 import functools
 import json
 import sys
+import threading
 import typing
 from collections.abc import Iterator
 from dataclasses import dataclass, field
