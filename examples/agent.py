@@ -20,7 +20,7 @@ import re
 import sys
 from argparse import ArgumentParser
 from collections.abc import Callable
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, closing
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -76,8 +76,10 @@ class Host:
         """All tools, each under one name; a name that several have gets its server in front."""
         listed, offers = [], Offers()
         for home, client in self.clients.items():
-            with suppress(ProtocolError, OSError):  # who cannot list its tools is left out
+            try:
                 listed += [(home, tool) for tool in client.list_tools()]
+            except (ProtocolError, OSError) as error:
+                print(printable(f"{home} is left out: {error}"), file=sys.stderr)
         names = [plain(tool["name"]) for _, tool in listed]
         for name, (home, tool) in zip(names, listed, strict=True):
             name = name if names.count(name) == 1 else plain(f"{home}__{tool['name']}")

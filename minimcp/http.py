@@ -371,6 +371,8 @@ def serve(
     how |= {"proxy_headers": False, "callback_notify": lambda: hang_up(runner.server_state)}
     runner: Any = Runner(uvicorn.Config(served, host, port, **how))
     tell(f"MCP server at http://{host}:{port}{served.path}; Ctrl+C to stop")
+    if served.token is None and {host, f"[{host}]"}.isdisjoint(LOCAL):
+        tell("whoever reaches this port can call the tools; a token would say who may")
     runner.run()
 
 

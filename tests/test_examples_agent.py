@@ -293,7 +293,7 @@ def test_a_server_that_dies_takes_nobody_with_it(tmp_path):
     assert found[1] == "north"
 
 
-def test_a_server_that_cannot_list_its_tools_is_left_out():
+def test_a_server_that_cannot_list_its_tools_is_left_out_and_the_person_is_told(capsys):
     lame = Server("lame")
 
     @lame.method("tools/list")
@@ -301,6 +301,7 @@ def test_a_server_that_cannot_list_its_tools_is_left_out():
         raise ProtocolError(-32603, "out of order")
 
     assert told(("north_only", "{}"), servers={"lame": lame, "n": shop("north")}) == ["north"]
+    assert "lame is left out: out of order (-32603)\n" in capsys.readouterr().err
 
 
 # A model behind an endpoint, and a stand-in for it

@@ -30,6 +30,7 @@ from support import (
 from support_http import Site, headers_for, read_all, request, serving
 from test_http import LISTEN, call, demo, said
 
+from minimcp import http
 from minimcp.http import Crew, app
 
 SERVER = """
@@ -451,3 +452,12 @@ def test_a_second_signal_waits_for_nothing(tmp_path):
         server.process.send_signal(signal.SIGINT)
         until(lambda: not can_connect(server.site.port))
         assert server.end(signal.SIGINT)[0] == 0
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "0.0.0.0", "::", "192.0.2.1"])
+@pytest.mark.parametrize("token", [None, "secret"])
+def test_a_port_that_is_open_to_others_without_a_token_is_told(monkeypatch, capsys, host, token):
+    monkeypatch.setattr("uvicorn.Server.run", lambda self: None)  # nothing is opened
+    http.serve(demo(), host=host, token=token)
+    warned = "whoever reaches this port can call the tools" in capsys.readouterr().err
+    assert warned is (token is None and host in ("0.0.0.0", "::", "192.0.2.1"))
