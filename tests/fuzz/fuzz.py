@@ -189,10 +189,10 @@ def publish(campaign: Record) -> None:
         row = {"target": name, **campaign["rows"][name], "lines": reached(name)}
         row["corpus"] = len(list((PLACE / name / "corpus").iterdir()))
         rows.append(row)
-    total = sum(row["executions"] for row in rows)
-    command = "make fuzz FUZZ_RUNS=…"
-    about = {"versions": versions, "command": command, "code": campaign["code"]}
-    write("fuzz", {**about, "executions": total, "rows": rows})
+    sums = {key: sum(row[key] for row in rows) for key in ("executions", "crashes")}
+    about = {"title": "Fuzzing, guided by coverage", "command": "make fuzz FUZZ_RUNS=…"}
+    figures = {**sums, "code (a hash)": campaign["code"], "Each target": rows}
+    write("fuzz", {**about, "versions": versions, "figures": figures})
 
 
 def main() -> int:
