@@ -406,6 +406,47 @@ def test_a_modern_client_gives_up_on_a_server_that_is_silent(tmp_path):
     assert set(stub.methods()) <= {"server/discover", "notifications/cancelled"}
 
 
+def test_a_modern_client_says_so_if_the_second_try_is_met_with_silence(tmp_path):
+    stub = modern_stub(tmp_path, [refused(MODERN), SILENCE])
+    with pytest.raises(ConnectionError, match="server/discover: no answer in 0.3 s"):
+        Client(stub.command, era="modern", probe_timeout=0.3)
+
+
+def test_a_modern_client_says_in_one_sentence_what_to_do(tmp_path):
+    stub = legacy_stub(tmp_path)
+    with pytest.raises(ConnectionError) as caught:
+        Client(stub.command, era="modern")
+    assert str(caught.value) == "the server speaks no modern revision; try era='auto'"
+
+
+def test_a_handshake_that_is_refused_for_another_reason_is_refused(tmp_path):
+    stub = Stub(tmp_path, {"initialize": error(-32603, "out of order"), "*": NO_METHOD})
+    with pytest.raises(ProtocolError, match="out of order"):
+        Client(stub.command)
+    assert stub.methods() == ["server/discover", "initialize"]
+
+
+def test_a_server_that_refuses_the_handshake_and_is_silent_again_is_given_up(tmp_path):
+    stub = Stub(tmp_path, {"initialize": refused(MODERN), "server/discover": SILENCE})
+    with pytest.raises(ConnectionError, match="server/discover: no answer in 0.2 s"):
+        Client(stub.command, probe_timeout=0.2)
+
+
+def test_a_modern_revision_that_is_asked_for_is_not_given_up_for_another(tmp_path):
+    stub = legacy_stub(tmp_path)
+    with pytest.raises(ConnectionError, match="no modern revision"):
+        Client(stub.command, version=MODERN)
+    assert stub.methods() == ["server/discover"]
+
+
+def test_a_server_without_capabilities_has_none(tmp_path):
+    answer = greeted()
+    del answer["result"]["capabilities"]
+    stub = Stub(tmp_path, {"initialize": answer, "*": NO_METHOD})
+    with Client(stub.command) as client:
+        assert client.capabilities == {}
+
+
 @pytest.mark.req("MATRIX-dual-modern-stdio")
 def test_a_dual_client_stays_modern_with_a_modern_server(tmp_path):
     stub = modern_stub(tmp_path, discovered())
