@@ -408,7 +408,7 @@ def test_a_modern_client_gives_up_on_a_server_that_is_silent(tmp_path):
 
 def test_a_modern_client_says_so_if_the_second_try_is_met_with_silence(tmp_path):
     stub = modern_stub(tmp_path, [refused(MODERN), SILENCE])
-    with pytest.raises(ConnectionError, match="server/discover: no answer in 0.3 s"):
+    with pytest.raises(ConnectionError, match=r"server/discover: no answer in 0\.3 s"):
         Client(stub.command, era="modern", probe_timeout=0.3)
 
 
@@ -428,7 +428,7 @@ def test_a_handshake_that_is_refused_for_another_reason_is_refused(tmp_path):
 
 def test_a_server_that_refuses_the_handshake_and_is_silent_again_is_given_up(tmp_path):
     stub = Stub(tmp_path, {"initialize": refused(MODERN), "server/discover": SILENCE})
-    with pytest.raises(ConnectionError, match="server/discover: no answer in 0.2 s"):
+    with pytest.raises(ConnectionError, match=r"server/discover: no answer in 0\.2 s"):
         Client(stub.command, probe_timeout=0.2)
 
 
