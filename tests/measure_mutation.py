@@ -81,6 +81,7 @@ def main(on: bool, read: bool) -> int:
     killed = sum(count[one] for one in KILLED)
     percent = round(100 * killed / len(found), 2)
     print(f"{killed} of {len(found)} mutants killed, {percent} %; {len(alive)} live: {dict(count)}")
+    pages = ", ".join(sorted({place(name).partition(".")[0] for name in found}))
     figures = {"mutants": len(found), "killed": killed, "percent": percent, "alive": len(alive)}
     write(
         "mutation",
@@ -89,6 +90,7 @@ def main(on: bool, read: bool) -> int:
             "command": "make mutation",
             "versions": {**ours(), "mutmut": version("mutmut")},
             "figures": {**figures, "What lives": rows},
+            "note": f"The pages that were changed: {pages}.",
         },
     )
     return int(percent < GOAL or not all(row["why nothing notices"] for row in rows))
