@@ -667,3 +667,14 @@ def test_a_capability_that_is_no_object_is_no_trouble_of_the_server(value):
     targets.seam(json.dumps(call).encode())
     reply = json.loads(targets.SERVER.handle_line(json.dumps(call)))
     assert reply["error"]["code"] in (-32602, -32021)
+
+
+def test_an_id_that_was_refused_is_free():
+    """Found by the fuzzer, in its own checks: they took the next answer for one to `-0.0`."""
+    greeting = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {}}
+    lines = [
+        legacy("initialize", greeting, 0),
+        legacy("tools/call", {"name": "chatty", "arguments": {"steps": 9}}, -0.0),
+        legacy("initialize", greeting, 0),
+    ]
+    targets.seam("\n".join(map(json.dumps, lines)).encode())

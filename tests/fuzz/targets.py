@@ -118,6 +118,8 @@ def check_answer(talk: wire.Conversation, line: str, reply: str | None) -> None:
         return
     said = wire.parse(reply)
     talk.replied(said)
+    if "id" not in said:
+        talk.forget(message)  # it was about this line, and leaves nothing open
     error = said.get("error", {})
     greeted = talk.negotiated or wire.revision_of(message) == wire.MODERN
     assert "result" not in said or greeted or message["method"] == "ping", f"no handshake: {line}"
