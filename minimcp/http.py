@@ -36,6 +36,7 @@ KEEP_ALIVE = 15.0  # seconds of silence on a stream, before a comment says that 
 BACKLOG = 10_000  # events that nobody reads, before we take their reader for gone
 READ_TIMEOUT = 10  # seconds that a request may take to arrive, or up to twice that
 GRACE = 10  # seconds that calls get to finish once the server was told to stop
+QUIET: Final = {"lifespan": "off", "ws": "none", "log_level": "warning", "access_log": False}
 
 # ## Threads for calls
 #
@@ -366,8 +367,7 @@ def serve(
     if token == "":
         sys.exit("cannot serve: the token is empty")
     served = App(server, **{"token": token, **options})
-    how: dict[str, Any] = {"timeout_notify": READ_TIMEOUT, "timeout_graceful_shutdown": GRACE}
-    how |= {"lifespan": "off", "ws": "none", "log_level": "warning", "access_log": False}
+    how: Any = {**QUIET, "timeout_notify": READ_TIMEOUT, "timeout_graceful_shutdown": GRACE}
     how |= {"proxy_headers": False, "callback_notify": lambda: hang_up(runner.server_state)}
     runner: Any = Runner(uvicorn.Config(served, host, port, **how))
     tell(f"MCP server at http://{host}:{port}{served.path}; Ctrl+C to stop")

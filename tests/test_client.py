@@ -16,7 +16,7 @@ import pytest
 from stubs.fake import fake_server
 from support import until
 
-from minimcp import Client, Context, ProtocolError, Server
+from minimcp import Client, Context, ProtocolError, Server, child
 
 TOOLS = [sys.executable, str(Path(__file__).parent / "stubs" / "tools_server.py")]
 
@@ -1327,3 +1327,12 @@ def test_the_command_line_says_what_is_wrong_without_a_traceback(arguments, said
     assert done.returncode != 0
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_where_there_are_no_process_groups_a_server_that_will_not_go_is_ended_too(monkeypatch):
+    """As on Windows."""
+    monkeypatch.delattr(os, "killpg")
+    monkeypatch.setattr(child, "POLITE", 0.1)
+    with Client(fake_server("list(requests()); time.sleep(600)")) as client:
+        process = client.connection.wire.process
+    assert process.returncode == -signal.SIGKILL

@@ -4,13 +4,14 @@ import asyncio
 import contextlib
 import json
 import threading
+import types
 
 import pytest
 from support import LEGACY, MODERN, assert_error, complete, legacy, modern, notification, until
 from support_http import headers_for, request, serving
 
 from minimcp import Context, ProtocolError, Server
-from minimcp.http import app
+from minimcp.http import app, hang_up
 
 VERSION = "io.modelcontextprotocol/protocolVersion"
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
@@ -961,3 +962,36 @@ def test_the_end_of_a_subscription_is_its_result_and_the_end_of_the_stream():
         assert last["id"] == "l"
         assert last["result"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == "l"
         assert listener.next() is None
+
+
+def test_only_a_disconnect_is_a_disconnect():
+    """What else comes after the body is no reason to cancel."""
+    message = call("echo", text="x")
+    body = {"type": "http.request", "body": json.dumps(message).encode()}
+    coming, sent = [body, {"type": "http.request"}, {"type": "http.request"}], []
+
+    async def receive():
+        return coming.pop(0) if coming else await asyncio.Event().wait()
+
+    async def send(event):
+        sent.append(event)
+
+    asyncio.run(app(demo())(scope_of(message), receive, send))
+    assert (sent[0]["status"], coming) == (200, [])
+    assert json.loads(sent[1]["body"])["result"]["content"][0]["text"] == "x"
+
+
+def test_a_connection_that_waits_for_the_same_request_twice_is_closed():
+    """One look finds it waiting, and the next finds it waiting for the same."""
+    asked = types.SimpleNamespace(more_body=False, response_complete=False)
+    done = types.SimpleNamespace(more_body=False, response_complete=True)
+    half = types.SimpleNamespace(more_body=True, response_complete=False)
+    closed, all_of_them = [], []
+    for name, cycle in {"new": None, "idle": done, "slow": half, "busy": asked}.items():
+        transport = types.SimpleNamespace(close=lambda name=name: closed.append(name))
+        all_of_them.append(types.SimpleNamespace(cycle=cycle, transport=transport))
+    state = types.SimpleNamespace(connections=all_of_them)
+    asyncio.run(hang_up(state))
+    assert closed == []
+    asyncio.run(hang_up(state))
+    assert closed == ["new", "idle", "slow"]

@@ -2,6 +2,7 @@
 
 import http.server
 import json
+import sys
 import threading
 
 import pytest
@@ -401,3 +402,11 @@ def test_a_client_keeps_what_it_does_not_know_and_does_not_stumble_over_it(tmp_p
     with Client(stub(tmp_path, [tool], {"a": 1}).command) as client:
         assert client.list_tools() == [tool]
         assert client.call_tool("t", {}).structured == {"a": 1}
+
+
+def test_without_the_library_its_absence_is_told_with_what_to_do(monkeypatch):
+    monkeypatch.setitem(sys.modules, "jsonschema", None)
+    monkeypatch.delitem(sys.modules, "minimcp.dialects", raising=False)
+    with pytest.raises(ImportError) as caught:
+        serving(properties(a={"pattern": "x"}))
+    assert str(caught.value) == "this schema needs the full validator: pip install jsonschema"

@@ -653,3 +653,35 @@ def test_a_leader_that_cannot_be_replaced_leads_on(monkeypatch):
     lines.put("")
     leader.join(10)
     assert loop.ended
+
+
+def test_who_watches_does_not_sleep_through_the_end():
+    """The end may come after the watch has last looked, and before it sleeps."""
+
+    class Awake:
+        def clear(self):
+            loop.ended = True
+
+        def wait(self):
+            raise AssertionError("it would never wake up")
+
+    loop = Loop.__new__(Loop)
+    loop.ended, loop.leader, loop.awake = False, types.SimpleNamespace(line=""), Awake()
+    loop.watch()
+
+
+def test_a_system_that_cannot_fork_is_served_too(tmp_path):
+    command = server_file(
+        tmp_path,
+        """
+        import os
+        del os.register_at_fork  # as on Windows
+        from minimcp import Server, run
+
+        server = Server("windows")
+        server.tool(lambda: "here", name="where")
+        run(server)
+        """,
+    )
+    with Stdio(command) as server:
+        assert text_of(server.ask(call("where"))) == "here"
