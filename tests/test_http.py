@@ -11,7 +11,7 @@ from support import LEGACY, MODERN, assert_error, complete, legacy, modern, noti
 from support_http import headers_for, request, serving
 
 from minimcp import Context, ProtocolError, Server
-from minimcp.http import app, hang_up
+from minimcp.http import Post, app, hang_up
 
 VERSION = "io.modelcontextprotocol/protocolVersion"
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
@@ -995,3 +995,21 @@ def test_a_connection_that_waits_for_the_same_request_twice_is_closed():
     assert closed == []
     asyncio.run(hang_up(state))
     assert closed == ["new", "idle", "slow"]
+
+
+def test_who_hung_up_before_the_call_began_has_cancelled_it():
+    server, found = Server("demo"), []
+
+    @server.tool
+    def look(context: Context) -> None:
+        found.append(context.cancelled)
+
+    async def late():
+        message = call("look")
+        post = Post(app(server), {key.lower(): one for key, one in headers_for(message).items()})
+        post.leave()
+        post.answer(json.dumps(message).encode())
+        assert [line for line in post.box if line] == []
+
+    asyncio.run(late())
+    assert found == [True]

@@ -685,3 +685,5 @@ def test_a_system_that_cannot_fork_is_served_too(tmp_path):
     )
     with Stdio(command) as server:
         assert text_of(server.ask(call("where"))) == "here"
+        server.close_stdin()
+        assert server.wait() == 0
