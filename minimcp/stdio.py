@@ -153,8 +153,8 @@ class Loop:
 
             close(self.server)
         for context in list(self.peer.in_flight.values()):
-            tell(f"no answer in time: {context.method}, id {context.id!r}")
-        self.peer.in_flight.clear()
+            if context.close():
+                tell(f"no answer in time: {context.method}, id {context.id!r}")
 
 
 def serve(server: Server, log: Log | None = None, grace: float = GRACE) -> None:

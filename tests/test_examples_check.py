@@ -171,9 +171,11 @@ def test_a_server_of_one_era_is_checked_in_that_era(tmp_path, modern):
 
 WRONG = """
 import json, os, sys
-from minimcp import Server
+from minimcp import Server, stdio
 from minimcp.stdio import serve
 from minimcp.context import Peer
+
+stdio.PATIENCE = 0.1  # one line after the other, even on a busy machine
 
 class Faulty(Server):
     def handle_line(self, line, peer=None):
