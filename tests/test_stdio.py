@@ -687,3 +687,15 @@ def test_a_system_that_cannot_fork_is_served_too(tmp_path):
         assert text_of(server.ask(call("where"))) == "here"
         server.close_stdin()
         assert server.wait() == 0
+
+
+def test_a_call_that_is_answered_at_the_last_moment_is_not_called_unanswered(capsys):
+    taken = {"method": "tools/call", "id": 2, "close": lambda: True}
+    answered = {"method": "tools/call", "id": 1, "close": lambda: False}
+    loop = Loop.__new__(Loop)
+    loop.server, loop.threads = Server("demo"), []
+    loop.peer = types.SimpleNamespace(
+        in_flight={1: types.SimpleNamespace(**answered), 2: types.SimpleNamespace(**taken)}
+    )
+    loop.drain(0)
+    assert capsys.readouterr().err == "no answer in time: tools/call, id 2\n"
