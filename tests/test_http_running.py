@@ -365,7 +365,7 @@ def test_more_slow_calls_than_threads_wait_for_their_turn(monkeypatch):
     server = demo()
     with serving(server) as site, contextlib.ExitStack() as stack:
         slow = [stack.enter_context(site.stream(call("polite", number))) for number in range(5)]
-        until(lambda: site.app.crew.calls.qsize() == 3)
+        until(lambda: (site.app.crew.threads, site.app.crew.calls.qsize()) == (2, 3))
         server.gate.set()
         for stream in slow:
             assert stream.begin().response.status == 200
