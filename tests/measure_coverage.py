@@ -11,13 +11,13 @@ import os
 import shutil
 import subprocess
 import sys
-from datetime import datetime, timezone
 from importlib.metadata import version
 from pathlib import Path
 
+from record import Record, ours, write
+
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / ".cache" / "coverage"
-RESULT = ROOT / "site" / "results" / "coverage.json"
 DISTURBED = (  # by what coverage itself imports, and by its locks in a forked child
     "leaves_the_slow_modules_alone",
     "does_not_pay",
@@ -35,7 +35,7 @@ def main(tests: list[str]) -> int:
     coverage("report", "--include=minimcp/*")
     totals = json.loads((DATA / "all.json").read_text(encoding="utf-8"))["totals"]
     if not tests and not failed:
-        RESULT.write_text(json.dumps(record(totals), indent=1) + "\n", encoding="utf-8")
+        write("coverage", about(totals))
     return failed or int(totals["percent_covered"] < 100)
 
 
@@ -46,7 +46,7 @@ def coverage(*words: str) -> int:
     return subprocess.run(command, cwd=ROOT, env={**os.environ, **told}, check=False).returncode
 
 
-def record(totals: dict[str, int]) -> dict[str, object]:
+def about(totals: dict[str, int]) -> Record:
     figures = {
         "statements": totals["num_statements"],
         "statements never run": totals["missing_lines"],
@@ -57,9 +57,9 @@ def record(totals: dict[str, int]) -> dict[str, object]:
     return {
         "title": "What the tests run of the package",
         "command": "make coverage",
-        "date": datetime.now(timezone.utc).date().isoformat(),
-        "versions": {"python": sys.version.split()[0], "coverage": version("coverage")},
+        "versions": {**ours(), "python": sys.version.split()[0], "coverage": version("coverage")},
         "figures": figures,
+        "note": f"Left out, since measuring disturbs them: {', '.join(DISTURBED)}.",
     }
 
 
