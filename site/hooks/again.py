@@ -3,8 +3,8 @@
 Only while serving, where mkdocs would build everything after each change. A page is kept as it was
 rendered, and as it looked in the theme, for as long as its text is the same and everything that it
 reads while it is built: the files behind its tables, and the code if it runs some. When the code
-changes, its own page is shown first, and the pages that run it follow in a build of their own. The
-experiments are not measured again because the package changed, only if they did.
+changes, its own page and the reference are shown first, and the pages that run it follow in a build
+of their own. The experiments are not measured again because the package changed, only if they did.
 
 The log says which pages were rendered. It is the last of the hooks, so that it sees what the others
 have done.
@@ -23,7 +23,8 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jinja2 import Environment, Template
+from jinja2 import Environment, FileSystemBytecodeCache, Template
+from mkdocs.commands import serve
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.livereload import LiveReloadServer
 from mkdocs.plugins import event_priority
@@ -36,7 +37,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from facts import read_by, stamp
 
 log = logging.getLogger("mkdocs.hooks.again")
-RUNS = re.compile(r'^ *`{3,}.*exec="|^::: |^<!-- playground -->', re.M)
+RUNS = re.compile(r'^ *`{3,}.*exec="|^<!-- playground -->', re.M)
+READS = re.compile(r"^::: ", re.M)
 MARK = re.compile(r"^<!-- generated: (\S+) -->$", re.M)
 CODE = ("minimcp/*.py", "notebooks/teach/*.py", "site/assets/playground/*.py")
 SPIKES = ("site/spikes/*",)
@@ -61,12 +63,16 @@ environments: dict[tuple[str, ...], Environment] = {}
 links: list[Any] = []  # the navigation of this build
 titles: list[Any] = [None, None]  # as they were in the last build, and as they are in this one
 codes: list[Any] = [None, None]  # the code as it was in the last build, and as it is in this one
+templates = tempfile.TemporaryDirectory()  # those of the reference, compiled
+compiled = FileSystemBytecodeCache(templates.name)
 bell = tempfile.TemporaryDirectory()  # a change in it starts another build
 
 
 def on_startup(command: str, dirty: bool) -> None:
     global serving
     serving = command == "serve"
+    if serving:  # look more often than by default, whether a file has changed
+        vars(serve)["LiveReloadServer"] = partial(LiveReloadServer, polling_interval=0.2)
 
 
 # ## What is kept between builds
@@ -96,6 +102,8 @@ def on_serve(server: LiveReloadServer, config: MkDocsConfig, builder: Any) -> Li
 
 
 def on_pre_build(config: MkDocsConfig) -> None:
+    reference: Any = config.plugins["mkdocstrings"]
+    reference.get_handler("python").env.bytecode_cache = compiled
     rendered.clear()
     late.clear()
     codes[:] = codes[1], stamp(*CODE, *SPIKES)
@@ -105,6 +113,8 @@ def made_of(page: Page, files: Files) -> tuple[Any, Any]:
     """All that decides how a page is rendered: what is shown at once, and what can wait."""
     text, names = page.file.content_string, [*files.src_uris]
     tables = [stamp(*read_by(name)) for name in MARK.findall(text)]
+    if READS.search(text):
+        return (text, names, tables, stamp(*CODE)), None
     if not RUNS.search(text):
         return (text, names, tables), None
     code = stamp(*(SPIKES if page.file.src_uri.startswith("spikes/") else CODE))
