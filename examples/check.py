@@ -15,10 +15,10 @@ import json
 import re
 import sys
 from collections import Counter, namedtuple
-from collections.abc import Iterator
 from contextlib import suppress
+from itertools import permutations
 from pathlib import Path
-from queue import Empty, Full, SimpleQueue
+from queue import Empty, SimpleQueue
 from shutil import which
 from typing import Any
 
@@ -26,30 +26,31 @@ sys.path.append(str(Path(__file__).parents[1]))  # so that it runs from a clone,
 from minimcp.child import Child
 from minimcp.cli import printable
 from minimcp.protocol import KINDS, ProtocolError, loads
-from minimcp.schema import explain, validate
 
 SITE = "https://modelcontextprotocol.io/specification/2026-07-28/"
-PATIENCE, ROUNDS = 30.0, 3  # seconds to answer, or to end; for the rounds see `ask`
 SAY = '{"jsonrpc": "2.0", "id": "%s", "method": "%s", "params": {"_meta": META}}'
 LIST, LAST = SAY % ("list", "tools/list"), SAY % ("last", "ASK")
 GREETING = {"modern": ["DISCOVER", LIST], "legacy": ["INITIALIZE", "INITIALIZED", LIST], "new": []}
+PROOF = {"modern": "SUPPORTEDVERSIONS", "legacy": "PROTOCOLVERSION", "new": "PROTOCOLVERSION"}
 WORDS = {"FF": "\udcff", "CR": "\r", "DEEP": "[" * 100_000, "MEGA": "x" * 1_000_000}
-OTHER = {"string": 5, "integer": "x", "number": "x", "boolean": "x"}  # what is of another type
+SCHEMA = {"properties?": "object", "required?": {"each": "string"}}
+TOOLS = {"each": {"name": "string", "inputSchema": SCHEMA}}
+PATIENCE = 30.0  # seconds to answer, or to end
 
 # ## What is sent, and what must come back
 
-Check = namedtuple("Check", "id level era page title sent wanted")
-BLOCK = r"(?m)^([SB]-\S+) (\S+) (\S+) (\S+) +(.+)((?:\n[>=<].*)+)"
+Check = namedtuple("Check", "id level eras page title sent wanted")
 
 
 def read() -> list[Check]:
     """The checks of check.txt, first those that send something; its words go into `WORDS`."""
     text, checks = Path(__file__).with_suffix(".txt").read_text(encoding="utf-8"), []
-    for word, value in re.findall("(?m)^([A-Z]+) = (.+)", text):
+    _, words, *blocks = text.split("\n\n")
+    for word, value in re.findall("(.+?) = (.+)", words):
         WORDS[word] = fill(value)
-    for *head, body in re.findall(BLOCK, text):
-        parts = [re.findall(f"(?m)^{mark} ?(.*)", body) for mark in (">", "[=<]")]
-        checks.append(Check(*head, *parts))
+    for head, *lines in map(str.splitlines, blocks):
+        sides = [[line[2:] for line in lines if line[0] in marks] for marks in (">", "<=")]
+        checks.append(Check(*head.split(maxsplit=4), *sides))
     return sorted(checks, key=lambda check: not check.sent)
 
 
@@ -58,36 +59,42 @@ def fill(line: str) -> str:
     return re.sub(r"\b[A-Z]{2,}\b", lambda word: WORDS[word[0]], line)
 
 
-def schema(shape: Any) -> dict[str, Any]:
-    """A shape, as check.txt explains it, is a JSON Schema with less to read."""
+def fits(value: Any, shape: Any) -> bool:
+    """Whether a value has a shape, as check.txt explains them."""
     if isinstance(shape, list):
-        shapes = [schema(one) for one in shape if isinstance(one, dict)]
-        return {"anyOf": shapes} if shapes else {"enum": shape}
-    if not shape or not isinstance(shape, dict):
-        return {"type": shape} if shape in KINDS.values() else {"enum": [shape]}
+        return value in shape or any(fits(value, one) for one in shape if isinstance(one, dict))
+    if not isinstance(shape, dict) or not shape:
+        return shape == KINDS[type(value)] or json.dumps(shape) == json.dumps(value)
     if "each" in shape:
-        return {"type": "array", "items": schema(shape["each"])}
-    members = {name.rstrip("?"): schema(one) for name, one in shape.items()}
-    needed = [name for name in shape if name[-1] != "?"]
-    return {"type": "object", "properties": members, "required": needed}
+        return isinstance(value, list) and all(fits(one, shape["each"]) for one in value)
+    members = [(name.rstrip("?"), name[-1] == "?", one) for name, one in shape.items()]
+    return isinstance(value, dict) and all(
+        fits(value[name], one) if name in value else optional for name, optional, one in members
+    )
 
 
-def problems(came: list[Any], wanted: list[str]) -> str:
-    """Why what came is not what was wanted, in any order; empty if it is."""
-    left = [schema(json.loads(line)) for line in wanted]
-    for message in came:
-        wrong = [validate(message, one) for one in left]
-        if [] not in wrong:
-            return explain(wrong[0] if wrong else [("", "expected nothing more")], "message")
-        del left[wrong.index([])]
-    return f"{len(left)} of {len(wanted)} did not come" if left else ""
+def answered(came: list[Any], wanted: list[str]) -> bool:
+    """Whether what came is what was wanted, in any order, and nothing else."""
+    orders = permutations(map(json.loads, wanted), len(came))
+    return len(came) == len(wanted) and any(all(map(fits, came, order)) for order in orders)
+
+
+def choose(tools: Any) -> None:
+    """Let TOOL be the first tool that requires something, and WRONG what it must refuse."""
+    for tool in reversed(tools) if fits(tools, TOOLS) else ():
+        kinds = tool["inputSchema"].get("properties", {})
+        needed = tool["inputSchema"].get("required", [])
+        said = {name: str(kinds.get(name)) for name in needed}
+        wrong = {name: 5 if "'string'" in said[name] else "x" for name in said}
+        if said and all(text.count("'type'") == 1 for text in said.values()):
+            WORDS.update(TOOL=json.dumps(tool["name"]), WRONG=json.dumps(wrong))
 
 
 # ## A conversation
 
 
 class Session:
-    """What is said in one era: `heard` is all of it, and `gone` why nobody is there any more.
+    """What is said in one era: `heard` is all of it, and after the end `gone` is true.
 
     The era "new" is legacy before the handshake. LC_ALL=C: text is UTF-8 whatever the locale says.
     """
@@ -95,125 +102,97 @@ class Session:
     def __init__(self, command: list[str], era: str, heard: list[Any]) -> None:
         WORDS["META"] = WORDS["MODERN"] if era == "modern" else "{}"
         WORDS["ASK"] = "server/discover" if era == "modern" else "ping"
-        self.heard, self.inbox, self.gone = heard, SimpleQueue[Any](), ""
+        self.heard, self.inbox, self.gone = heard, SimpleQueue[Any](), False
         self.child = Child(command, {"LC_ALL": "C"})
+        self.child.outbox.maxsize = 0  # it need not read what we send
         self.child.open(self.inbox.put)
-        self.about = [self.result(fill(line)) for line in GREETING[era]]
+        for message in [message for line in GREETING[era] for message in self.ask([fill(line)])]:
+            if fits(message, {"result": "object"}):
+                for name, value in message["result"].items():
+                    WORDS[name.upper()] = json.dumps(value)
+        choose(json.loads(WORDS.get("TOOLS", "[]")))
 
-    def result(self, line: str) -> dict[str, Any]:
-        """The result of a request, if it has one; its members become words too."""
-        result = next((one["result"] for one in self.ask([line], 1) if "result" in one), {})
-        WORDS.update({name.upper(): json.dumps(value) for name, value in result.items()})
-        return result
-
-    def ask(self, lines: list[str], wanted: int) -> list[Any]:
+    def ask(self, lines: list[str]) -> list[Any]:
         """What comes back; whoever has answered three more requests has nothing to add."""
         came, last = list[Any](), fill(LAST)
-        for turn in range(ROUNDS):
-            for line in [last] if turn else [*lines, last]:
-                data = line.encode(errors="surrogateescape") + b"\n"
-                with suppress(Full):  # nobody reads; that nobody answers will be told
-                    self.child.outbox.put(data, timeout=PATIENCE)
-            while (message := self.hear()).get("id") != "last":
+        for batch in ([*lines, last], [last], [last]):
+            for line in batch:
+                self.child.outbox.put(line.encode(errors="surrogateescape") + b"\n")
+            while not self.gone and (message := self.hear()).get("id") != "last":
                 came.append(message)
-            if self.gone or 0 < wanted <= len(came):
-                break
         return came
 
     def hear(self) -> dict[str, Any]:
-        """The next message; a line that is none becomes a member of one."""
+        """The next message, or the end; a line that is no message becomes a member of one."""
         with suppress(Empty):
-            if not self.gone and (line := self.inbox.get(timeout=PATIENCE)) is not None:
+            if (line := self.inbox.get(timeout=PATIENCE)) is not None:
                 with suppress(ProtocolError):
                     line = loads(line)
                 self.heard.append(line if isinstance(line, dict) else {"no message": line})
                 return self.heard[-1]
-        self.end()
-        self.gone = self.child.obituary()
-        return {"id": "last"}
+        return self.end()
 
-    def end(self) -> None:
+    def end(self) -> dict[str, Any]:
         """Close its stdin; how it ends is noted as if that were the last that it says."""
-        with suppress(Full):
-            self.child.outbox.put(None, timeout=0)
+        self.child.outbox.put(None)
         self.child.threads[0].join(PATIENCE)
         self.child.close()
-        code = self.child.process.returncode
+        code, self.gone = self.child.process.returncode, True
         self.heard.append({"jsonrpc": "2.0", "method": "end", "exit code": code})
+        return self.heard[-1]
 
 
 # ## All checks
 
-Outcome = tuple[str, str, Check, list[Any]]  # "pass", "FAIL" or "skip", and why; what came
 
-
-def outcomes(command: list[str]) -> Iterator[Outcome]:
-    """The checks of each era that the server speaks."""
-    checks, spoken = read(), list[str]()
+def outcomes(command: list[str]) -> Any:
+    """For each era that the server speaks, each check: how it went, and what came."""
+    checks = read()
     for era in GREETING:
-        session = Session(command, era, [])
-        if any(session.about[:1]) or (era == "new" and "legacy" in spoken):
-            spoken.append(era)
-            choose(session)
-            for check in checks:
-                if session.gone:
-                    session = Session(command, era, session.heard)
-                if era in check.era:
-                    yield attempt(check._replace(era=era), session)
-        else:
-            print(f"{era} is not spoken {session.gone}", file=sys.stderr)
-            WORDS.pop(era.upper(), None)  # no modern request in a legacy conversation
+        session, spoken = Session(command, era, []), PROOF[era] in WORDS
+        print(era, "is spoken" if spoken else "is not spoken", file=sys.stderr)
+        for check in [check for check in checks if spoken and era in check.eras]:
+            if session.gone and check.sent:
+                session = Session(command, era, session.heard)
+            yield attempt(check._replace(eras=era), session)
         session.end()
-    if not spoken:
-        sys.exit("the server answers neither server/discover nor initialize")
 
 
-def choose(session: Session) -> None:
-    """Let TOOL be the first tool that requires something, and WRONG what it must refuse."""
-    for tool in reversed([tool for one in session.about for tool in one.get("tools", [])]):
-        kinds = tool["inputSchema"].get("properties", {})
-        needed = tool["inputSchema"].get("required", [])
-        wrong = {name: OTHER.get(str(kinds[name].get("type"))) for name in needed}
-        if wrong and None not in wrong.values():
-            WORDS.update(TOOL=json.dumps(tool["name"]), WRONG=json.dumps(wrong))
-
-
-def attempt(check: Check, session: Session) -> Outcome:
+def attempt(check: Check, session: Session) -> tuple[Check, str, list[Any]]:
     """Send what a check sends and look at what comes; or look at all that came, and the end."""
     try:
         sent, wanted = ([fill(line) for line in lines] for lines in (check.sent, check.wanted))
     except KeyError as word:
-        return "skip", f"no {word} here", check, []
+        return check, "skip", [f"no {word} here"]
     if sent:
-        came = session.ask(sent, len(wanted))
-        why = session.gone or (problems(came, wanted) if wanted != ["anything"] else "")
+        came = session.ask(sent)
+        good = not session.gone if wanted == ["anything"] else answered(came, wanted)
     else:
-        session.end()
-        came = [one for one in session.heard if problems([one], wanted)][:1]
-        why = problems(came, wanted) if came else ""
-    return "FAIL" if why else "pass", why, check._replace(sent=sent), came
+        session.gone or session.end()
+        came = [one for one in session.heard if not fits(one, json.loads(wanted[0]))][:1]
+        good = not came
+    return check._replace(sent=sent), "pass" if good else "FAIL", came
 
 
-def show(outcome: Outcome, brief: bool) -> str:
+def show(check: Check, verdict: str, came: list[Any], brief: bool) -> str:
     """Print one check, foreign text without what a terminal would obey; the verdict."""
-    verdict, why, check, came = outcome
-    print(f"{verdict} {check.id:10} {check.level:10} {check.era:6} {check.title}")
+    print(f"{verdict} {check.id:10} {check.level:10} {check.eras:6} {check.title}")
     said = {"sent": check.sent, "came": map(json.dumps, came), "expected": check.wanted}
-    for name, lines in {**said, "why": [why], "read": [SITE + check.page]}.items():
+    for name, lines in {**said, "read": [SITE + check.page]}.items():
         for line in lines if verdict == "FAIL" or not brief else ():
-            print(f"     {name:9}", printable(line)[:300].replace("\n", "; "))
+            print(f"     {name:9}", printable(line)[:300])
     return verdict
 
 
-def main() -> int:
+def main() -> int | str:
     """Check the server that a command starts."""
     brief = "--brief" in sys.argv[1:2]
     command = sys.argv[1 + brief :] or sys.exit(__doc__)
     if not which(command[0]):
         sys.exit(f"{command[0]}: there is no such command")
-    count = Counter(show(outcome, brief) for outcome in outcomes(command))
+    count = Counter(show(*outcome, brief) for outcome in outcomes(command))
     print(f"{count['pass']} passed, {count['FAIL']} failed, {count['skip']} skipped")
-    return int(count["FAIL"] > 0)
+    return int(count["FAIL"] > 0) if count else "it answers neither server/discover nor initialize"
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """examples/check.py: what a server says on the wire is checked, and a wrong word is found."""
 
 import json
+import re
 import subprocess
 import sys
 from importlib import metadata
@@ -11,8 +12,6 @@ from ledger import LEDGER
 from support import server_file
 from support_examples import EXAMPLES, command, load
 from support_skips import need
-
-from minimcp.schema import SUBSET, validate
 
 CHECKS = load("check").read()
 IDS = [check.id for check in CHECKS]
@@ -28,7 +27,7 @@ def run(*options):
 def verdicts(server):
     """What the checker says of a server: id -> its verdicts, era by era."""
     found = {}
-    for verdict, _, check, _ in load("check").outcomes([*map(str, server)]):
+    for check, verdict, _ in load("check").outcomes([*map(str, server)]):
         found.setdefault(check.id, []).append(verdict)
     return found
 
@@ -56,14 +55,39 @@ def test_every_block_of_the_file_is_read():
     assert len(text.split("\n\n")) == len(CHECKS) + 2  # what is said first, and the words
 
 
-def test_what_is_expected_needs_only_our_own_validator():
-    """So the checker runs on a bare Python."""
-    module = load("check")
-    module.WORDS.update(WORDS)
-    for check in CHECKS:
-        for wanted in check.wanted:
-            if wanted != "anything":
-                assert validate(module.schema(json.loads(module.fill(wanted))), SUBSET) == []
+FIT = [
+    ({"a": 1}, {"a": "integer"}),
+    ({"a": 1}, {"a": 1, "b?": "string"}),
+    ([1, 2], {"each": "integer"}),
+]
+FIT += [
+    ({"a": 1}, {"b?": []}),
+    ("x", ["x", "y"]),
+    ({"a": 1}, [{"b": 1}, {"a": 1}]),
+    ({}, {}),
+    ([1], [[1]]),
+]
+NO_FIT = [({"a": True}, {"a": 1}), ({}, {"a": 1}), ({"b": 1}, {"a?": 1, "b": "string"}), ("x", [])]
+NO_FIT += [
+    ([1, "x"], {"each": "integer"}),
+    ({"a": 1}, {}),
+    ({"a": 1}, {"a?": []}),
+    (None, "object"),
+]
+
+
+def test_what_fits_a_shape_is_told_from_what_does_not():
+    fits = load("check").fits
+    assert [pair for pair in FIT if not fits(*pair)] == []
+    assert [pair for pair in NO_FIT if fits(*pair)] == []
+
+
+def test_answers_may_come_in_any_order_but_each_once():
+    answered, wanted = load("check").answered, ['{"id?": "integer"}', '{"id": 1}']
+    assert answered([{"id": 1}, {}], wanted) and answered([{}, {"id": 1}], wanted)
+    assert [answered(came, wanted) for came in ([{"id": 1}], [{}, {}], [{"id": 1}] * 3)] == [
+        False
+    ] * 3
 
 
 # Servers that are right
@@ -97,16 +121,22 @@ def test_each_check_is_printed_with_what_was_sent_what_came_what_was_expected_an
     block = done.stdout[done.stdout.index("pass S-ERR-01") :].split("pass ")[1].splitlines()
     came = json.loads(block[2].split(maxsplit=1)[1])
     assert came["error"]["code"] == -32700
-    assert [block[0], block[1], block[3], *block[4:]] == [
+    assert [block[0], block[1], *block[3:]] == [
         "S-ERR-01   MUST       modern what is no JSON is a parse error",
         '     sent      {"jsonrpc":',
         '     expected  {"id?": [], "error": {"code": -32700}}',
-        "     why       ",
         "     read      https://modelcontextprotocol.io/specification/2026-07-28/basic#error-codes",
     ]
-    eras = sum(len(check.era.split("+")) for check in CHECKS)
+    eras = sum(len(check.eras.split("+")) for check in CHECKS)
     assert done.stdout.splitlines()[-1] == f"{eras} passed, 0 failed, 0 skipped"
     assert done.returncode == 0
+
+
+def test_what_is_printed_as_sent_has_no_word_in_it_that_stands_for_something_else():
+    done = run(sys.executable, "-m", "minimcp.demo")
+    sent = [line for line in done.stdout.splitlines() if line.startswith("     sent ")]
+    assert [line for line in sent if re.search(r"\b(META|TOOL|WRONG|MODERN)\b", line)] == []
+    assert any('"name": "calc.add", "arguments": {"a": "x", "b": "x"}' in line for line in sent)
 
 
 def test_with_brief_what_passes_takes_one_line_and_what_fails_says_it_all(tmp_path):
@@ -161,8 +191,8 @@ def test_a_server_of_one_era_is_checked_in_that_era(tmp_path, modern):
     eras = {"modern"} if modern else {"legacy", "new"}
     start = server_file(tmp_path, ONE_ERA.format(modern=modern))
     found = list(load("check").outcomes(start))
-    assert {check.era for _, _, check, _ in found} == eras
-    assert [check.id for verdict, _, check, _ in found if verdict == "skip"] == (
+    assert {check.eras for check, _, _ in found} == eras
+    assert [check.id for check, verdict, _ in found if verdict == "skip"] == (
         [] if modern else ["S-VER-04"]  # there is no modern request that it could serve
     )
 
@@ -321,6 +351,38 @@ def test_every_check_is_failed_by_one_of_these_servers():
     assert claimed == {*IDS}
 
 
+ODD = [
+    "'x'",
+    "[]",
+    "5",
+    "[5]",
+    "[{'name': 5}]",
+    "[{'name': 'x'}]",
+    "[{'name': 'x', 'inputSchema': 5}]",
+]
+ODD += [
+    "[{'name': 'x', 'inputSchema': {'properties': {'a': True}, 'required': ['a', 'b']}}]",
+    "[{'name': 'x', 'inputSchema': {'properties': 5, 'required': 5}}]",
+]
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_no_list_of_tools_is_too_odd_for_the_checker(tmp_path, odd):
+    fault = (
+        "    if method == 'tools/list' and reply and 'result' in reply:\n"
+        f"        reply['result']['tools'] = {odd}"
+    )
+    found = verdicts(server_file(tmp_path, WRONG.format(fault=fault, more="")))
+    assert {*found} == {*IDS}
+    assert "FAIL" in found["S-LIST-05"] or odd == "[]"
+
+
+def test_nor_is_a_result_that_is_no_object(tmp_path):
+    fault = "    if method == 'tools/list' and reply and 'result' in reply: reply['result'] = 'x'"
+    found = verdicts(server_file(tmp_path, WRONG.format(fault=fault, more="")))
+    assert ({*found}, "FAIL" in found["S-LIST-05"]) == ({*IDS}, True)
+
+
 # What is no server
 
 
@@ -328,7 +390,7 @@ def test_every_check_is_failed_by_one_of_these_servers():
 def test_what_is_no_server_is_told_so(tmp_path, source):
     done = run(*server_file(tmp_path, source))
     assert done.returncode == 1
-    assert "the server answers neither server/discover nor initialize" in done.stderr
+    assert "it answers neither server/discover nor initialize" in done.stderr
 
 
 def test_a_command_that_does_not_exist_is_named():
@@ -366,6 +428,6 @@ def test_servers_of_other_makers_are_checked_to_the_end(name):
     start, version = peer(name)
     found = verdicts(start)
     print(name, version, *sorted(failed(found)))
-    assert {*found} >= {check.id for check in CHECKS if "legacy" in check.era}
+    assert {*found} >= {check.id for check in CHECKS if "legacy" in check.eras}
     if RECORD["versions"][name] == version:
         assert failed(found) == {row["check"] for row in RECORD["rows"] if row[name] == "FAIL"}
