@@ -39,10 +39,14 @@ class Peer:
     log_level: str | None = "info"  # of a legacy client, until it says `logging/setLevel`
     principal: str | None = None
 
-    def __init__(self, send: Callable[[str], object] = lambda line: None) -> None:
-        self.send = send
+    def __init__(self, out: Callable[[str], object] = lambda line: None) -> None:
+        self.out = out
         self.in_flight: dict[str | int, Context] = {}
         self.capabilities: Params = {}  # of a legacy client
+
+    def send(self, line: str) -> None:
+        """Give a line to the other end."""
+        self.out(line)
 
     def check(self, context: Context) -> None:
         """What a binding must verify once the metadata is known; HTTP compares its headers."""

@@ -211,7 +211,7 @@ class Post(Peer):  # ADR-0008
     """The sender of one POST."""
 
     def __init__(self, app: App, headers: Headers) -> None:
-        super().__init__(self.say)
+        super().__init__()
         self.app, self.headers = app, headers
         told = headers.get("mcp-protocol-version")  # any bytes; what it says is shown
         self.revision = told and told.encode(errors="backslashreplace").decode()
@@ -267,8 +267,8 @@ class Post(Peer):  # ADR-0008
             message = loads(text)
             reply = self.app.server.handle(message, self)
         except BaseException as error:  # even a KeyboardInterrupt: this thread goes on
-            known = error if isinstance(error, ProtocolError) else unexpected(error)
-            reply = known.reply(message and message.get("id"))
+            ident = message and message.get("id")
+            reply = (error if isinstance(error, ProtocolError) else unexpected(error)).reply(ident)
         if self.status == GONE:
             self.leave()
         elif reply is not None:
@@ -301,7 +301,7 @@ class Post(Peer):  # ADR-0008
         code = codes.get(self.revision, protocol.UNSUPPORTED_VERSION)
         return ProtocolError(code, text, None if self.revision in codes else data)
 
-    def say(self, line: str) -> None:
+    def send(self, line: str) -> None:
         """Send a notification to a client that takes events; stop one that does not read them."""
         if len(self.box) >= BACKLOG:
             self.leave()

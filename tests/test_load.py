@@ -1,10 +1,20 @@
 """Short runs of `load_stdio.py` and `load_http.py`; `make load` makes a million calls over each."""
 
+import json
+import subprocess
+import sys
+from pathlib import Path
+
 import load_http
 import load_stdio
 import pytest
 import support_load
+from support import PATIENCE
+from support_http import serving
 
+from minimcp import demo
+
+STUBS = Path(__file__).parent / "stubs"
 RUNS = [
     (load_stdio.load, 20_000),
     (load_stdio.load_client, 2_000),
@@ -21,6 +31,16 @@ def test_of_thousands_of_calls_none_is_lost_or_crossed_and_nothing_grows(load, c
     assert last.descriptors <= first.descriptors
     assert last.threads <= first.threads + 8
     assert last.mebibytes - first.mebibytes < 3
+
+
+def test_no_call_leaves_anything_behind_that_only_the_collector_finds():
+    """A hundred objects a second in cycles, and every so often all other calls wait for it."""
+    with serving(demo.server) as site:
+        command = [sys.executable, STUBS / "garbage.py", site.url]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+    left = json.loads(done.stdout)
+    assert len(left) == 19
+    assert {what: objects for what, objects in left.items() if objects >= 1} == {}
 
 
 def test_an_answer_to_another_call_is_seen():
