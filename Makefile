@@ -8,7 +8,7 @@ demo:                       ## no install, no network: the core is standard libr
 	@$(PYTHON) -m minimcp.client
 
 .venv/.done: pyproject.toml
-	$(PYTHON) -m venv .venv
+	$(PYTHON) -m venv --upgrade-deps .venv
 	$(BIN)/python -m pip install --quiet --no-compile --editable '.[dev]'
 	touch $@
 
