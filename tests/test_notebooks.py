@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from importlib import import_module
@@ -16,6 +17,7 @@ from typing import Any
 
 import nbformat
 import pytest
+from nbclient.exceptions import CellExecutionError
 from support_notebooks import FIRST_CELL, FOLDER, NOTEBOOKS, ROOT, code_cells, joined, run, shown
 
 sys.path.insert(0, str(FOLDER))
@@ -84,6 +86,49 @@ def test_notebook_shows_what_is_stored_in_it_and_accepts_the_solutions(path):
     names = [CHECK.search(cell.source)[1] for cell in stubs(stored(path))]
     assert answers == [f"{name} True\n" for name in names]
     assert fresh.seconds < 60  # under ten on a machine with nothing else to do
+
+
+# ## Opened alone, as on Colab: one file in an empty folder, and an address to clone
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory):
+    """The repository as it stands here, where `git clone` finds it."""
+    place = tmp_path_factory.mktemp("published")
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    for name in filter(None, listed.stdout.split("\0")):
+        if (ROOT / name).is_file():
+            (place / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, place / name)
+    who = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
+    for order in (["init", "-q"], ["add", "-A"], [*who, "commit", "-qm", "all"]):
+        subprocess.run(["git", *order], cwd=place, check=True)
+    return place.as_uri()
+
+
+@pytest.mark.parametrize("number", ["01", "05", "09", "13"])
+def test_a_notebook_opened_alone_fetches_the_rest_and_shows_the_same(tmp_path, published, number):
+    [path] = [path for path in NOTEBOOKS if path.name.startswith(number)]
+    alone = Path(shutil.copy(path, tmp_path))
+    where = "import minimcp; print(minimcp.__file__)"
+
+    def adapt(notebook):
+        first = code_cells(notebook)[0]
+        first.source = first.source.replace('REPOSITORY = ""', f"REPOSITORY = {published!r}")
+        notebook.cells.append(nbformat.v4.new_code_cell(where))
+
+    *cells, last = code_cells(run(alone, adapt))
+    assert Path(text_of(last).strip()).parts[: len(tmp_path.parts)] == tmp_path.parts
+    for now, then in zip(cells, code_cells(stored(path)), strict=True):
+        assert shown(now) == shown(then)
+
+
+def test_a_notebook_opened_alone_says_what_it_needs(tmp_path):
+    alone = Path(shutil.copy(NOTEBOOKS[0], tmp_path))
+    with pytest.raises(CellExecutionError, match="set REPOSITORY above"):
+        run(alone)
 
 
 # ## What each notebook has
