@@ -357,23 +357,32 @@ def serve(
     from .listen import close
 
     class Runner(uvicorn.Server):
+        async def startup(self, sockets: Any = None) -> None:
+            await super().startup(sockets)
+            bound = self.servers[0].sockets[0].getsockname()[1]  # another one, if the port is 0
+            tell(f"MCP server at http://{host}:{bound}{served.path}; Ctrl+C to stop")
+
         def handle_exit(self, sig: int, frame: Any) -> None:
             self.force_exit, self.should_exit = self.should_exit, True
             close(server)
             for one in [*self.server_state.connections] if self.force_exit else ():
                 one.loop.call_soon_threadsafe(one.transport.abort)  # Python 3.12 waits for them
 
-    token = Path(token_file).read_text().strip() if token_file else os.environ.get("MINIMCP_TOKEN")
-    if token == "":
-        sys.exit("cannot serve: the token is empty")
-    served = App(server, **{"token": token, **options})
+    served = App(server, **{"token": read_token(token_file), **options})
     how: Any = {**QUIET, "timeout_notify": READ_TIMEOUT, "timeout_graceful_shutdown": GRACE}
     how |= {"proxy_headers": False, "callback_notify": lambda: hang_up(runner.server_state)}
     runner: Any = Runner(uvicorn.Config(served, host, port, **how))
-    tell(f"MCP server at http://{host}:{port}{served.path}; Ctrl+C to stop")
     if served.token is None and {host, f"[{host}]"}.isdisjoint(LOCAL):
         tell("whoever reaches this port can call the tools; a token would say who may")
     runner.run()
+
+
+def read_token(file: str | None) -> str | None:
+    """The token from a file or the environment; with an empty one nobody would get in."""
+    token = Path(file).read_text().strip() if file else os.environ.get("MINIMCP_TOKEN")
+    if token == "":
+        sys.exit("cannot serve: the token is empty")
+    return token
 
 
 async def hang_up(state: Any) -> None:

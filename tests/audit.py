@@ -96,7 +96,7 @@ def audit(packages: str, *options: str) -> dict[str, list[str]]:
         command += ["--requirement", str(listed)]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     if not done.stdout.startswith("{"):
-        sys.exit("pip-audit gave no answer")
+        sys.exit("pip-audit gave no answer; a copy of the database needs no network (see --help)")
     asked = json.loads(done.stdout)["dependencies"]
     return {f"{one['name']} {one['version']}": [v["id"] for v in one["vulns"]] for one in asked}
 
@@ -118,6 +118,8 @@ def known(folder: Path) -> tuple[int, str]:
 
 def main() -> int:
     """Say which packages have holes, and record it if the answer came from a copy."""
+    if "--help" in sys.argv:
+        sys.exit(__doc__)
     if len(sys.argv) < 2:
         return tell(audit(CONTROL), audit(installed()))
     folder = Path(sys.argv[1])

@@ -32,7 +32,7 @@ FIGURES = {
     "mrtr": 60,
     "listen": 60,
     "http_headers": 75,
-    "http": 260,
+    "http": 265,
     "http_exchange": 120,
     "http_client": 155,
 }

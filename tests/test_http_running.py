@@ -75,8 +75,12 @@ class Process:
 
     def __enter__(self):
         self.first = self.process.stderr.readline()
-        until(lambda: self.process.poll() is not None or can_connect(self.site.port))
+        until(lambda: self.process.poll() is not None or self.started())
         return self
+
+    def started(self):
+        """It listens; where, it says itself if the port was left to it."""
+        return not self.site.port or can_connect(self.site.port)
 
     def __exit__(self, *exc):
         self.process.kill()
@@ -150,6 +154,15 @@ def test_a_port_that_is_taken_is_named(tmp_path):
     assert done.returncode != 0
     assert str(port) in done.stderr and "in use" in done.stderr
     assert "Traceback" not in done.stderr
+    assert "MCP server at" not in done.stderr
+
+
+def test_the_port_that_is_named_is_the_one_that_was_found():
+    with Process([sys.executable, "-m", "minimcp.demo", "--http", "0"], 0) as server:
+        port = int(re.search(r"127\.0\.0\.1:(\d+)/mcp", server.first)[1])
+        message = modern("tools/call", {"name": "calc.add", "arguments": {"a": 2, "b": 40}})
+        assert Site(port, None).post(message).json["result"]["structuredContent"] == 42
+        server.process.terminate()
 
 
 @pytest.mark.req("S-HTTP-06")

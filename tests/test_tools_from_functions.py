@@ -254,6 +254,15 @@ def test_the_context_is_no_part_of_the_schema():
     assert call(serving(tool), "tool", value=1)["content"][0]["text"] == "Context 1"
 
 
+def test_an_argument_with_the_name_of_the_context_does_not_take_its_place():
+    def tool(ctx: Context, **more: int) -> str:
+        return f"{type(ctx).__name__} {more}"
+
+    server = Server("s")
+    server.tool(tool, input_schema={"type": "object"})
+    assert call(server, "tool", ctx=5, x=1)["content"][0]["text"] == "Context {'x': 1}"
+
+
 @pytest.mark.parametrize("name", ["value", "self", "args", "more", "call", "arguments", "v"])
 def test_a_context_parameter_may_have_any_name(name):
     namespace = {"Context": Context}
