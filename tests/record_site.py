@@ -32,6 +32,7 @@ KINDS = {  # what is edited -> the file, before which words, and the page that s
     "a notebook": (f"{NOTEBOOK}.ipynb", "Understand what travels", NOTEBOOK),
     "a module: its own page": ("minimcp/cli.py", "Two command lines", "minimcp/cli.py"),
     "a module: the reference": ("minimcp/server.py", "Tools, and the two", "reference"),
+    "a module: what the home page runs": ("minimcp/cli.py", "connected: ", "index"),
 }
 
 

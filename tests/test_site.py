@@ -235,8 +235,8 @@ EDITS = {  # what is edited -> before which words, where it is seen, what else i
     "minimcp/server.py": (
         "Tools, and the two",  # the page about the source shows its first line
         ["minimcp/server.py", "reference"],
-        ["source"],
-        ["index", "adr/0012-the-pages-are-counted"],
+        ["source", "index", "adr/0012-the-pages-are-counted"],
+        [],
     ),
 }
 

@@ -2,9 +2,8 @@
 
 Only while serving, where mkdocs would build everything after each change. A page is kept as it was
 rendered, and as it looked in the theme, for as long as its text is the same and everything that it
-reads while it is built: the files behind its tables, and the code if it runs some. When the code
-changes, its own page and the reference are shown first, and the pages that run it follow in a build
-of their own. The experiments are not measured again because the package changed, only if they did.
+reads while it is built: the files behind its tables, and the code if it runs some. The experiments
+are not measured again because the package changed, only if they did.
 
 The log says which pages were rendered. It is the last of the hooks, so that it sees what the others
 have done.
@@ -37,8 +36,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from facts import read_by, stamp
 
 log = logging.getLogger("mkdocs.hooks.again")
-RUNS = re.compile(r'^ *`{3,}.*exec="|^<!-- playground -->', re.M)
-READS = re.compile(r"^::: ", re.M)
+RUNS = re.compile(r'^ *`{3,}.*exec="|^::: |^<!-- playground -->', re.M)
 MARK = re.compile(r"^<!-- generated: (\S+) -->$", re.M)
 CODE = ("minimcp/*.py", "notebooks/teach/*.py", "site/assets/playground/*.py")
 SPIKES = ("site/spikes/*",)
@@ -49,7 +47,6 @@ class Kept(NamedTuple):
     """A page as it was rendered: of what, what it became, and what the search knows of it."""
 
     made_of: Any
-    code: Any
     seen: dict[str, Any]
     entries: list[Any]
 
@@ -62,7 +59,6 @@ late: list[str] = []  # put off until the next build
 environments: dict[tuple[str, ...], Environment] = {}
 links: list[Any] = []  # the navigation of this build
 titles: list[Any] = [None, None]  # as they were in the last build, and as they are in this one
-codes: list[Any] = [None, None]  # the code as it was in the last build, and as it is in this one
 templates = tempfile.TemporaryDirectory()  # those of the reference, compiled
 compiled = FileSystemBytecodeCache(templates.name)
 bell = tempfile.TemporaryDirectory()  # a change in it starts another build
@@ -106,32 +102,21 @@ def on_pre_build(config: MkDocsConfig) -> None:
     reference.get_handler("python").env.bytecode_cache = compiled
     rendered.clear()
     late.clear()
-    codes[:] = codes[1], stamp(*CODE, *SPIKES)
 
 
-def made_of(page: Page, files: Files) -> tuple[Any, Any]:
-    """All that decides how a page is rendered: what is shown at once, and what can wait."""
-    text, names = page.file.content_string, [*files.src_uris]
-    tables = [stamp(*read_by(name)) for name in MARK.findall(text)]
-    if READS.search(text):
-        return (text, names, tables, stamp(*CODE)), None
-    if not RUNS.search(text):
-        return (text, names, tables), None
-    code = stamp(*(SPIKES if page.file.src_uri.startswith("spikes/") else CODE))
-    return (text, names), (code, tables)
+def made_of(page: Page, files: Files) -> Any:
+    """All that decides how a page is rendered."""
+    text = page.file.content_string
+    read = [*map(read_by, MARK.findall(text))]
+    if RUNS.search(text):
+        read.append(SPIKES if page.file.src_uri.startswith("spikes/") else CODE)
+    return text, [*files.src_uris], [stamp(*names) for names in read]
 
 
 def same(page: Page) -> Kept | None:
-    """What the page was, if it is made of the same; what it runs may wait for the next build."""
+    """What the page was, if it is made of the same."""
     found = kept.get(page.file.src_uri) if serving else None
-    if not found or found.made_of != page.made_of:
-        return None
-    if found.code == page.code:
-        return found
-    if codes[0] == codes[1]:  # nothing has changed since it was put off
-        return None
-    late.append(page.file.src_uri)
-    return found
+    return found if found and found.made_of == page.made_of else None
 
 
 # ## A page
@@ -139,7 +124,7 @@ def same(page: Page) -> Kept | None:
 
 def on_pre_page(page: Page, config: MkDocsConfig, files: Files) -> Page:
     """A page that is kept is neither read nor rendered."""
-    page.made_of, page.code = made_of(page, files)
+    page.made_of = made_of(page, files)
     if found := same(page):
         unread = {**found.seen["meta"], "search": {"exclude": True}}  # it knows the page
         page.read_source = lambda config: vars(page).update(markdown="", meta=unread)
@@ -153,7 +138,7 @@ def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -
     """Keep what was rendered."""
     if serving and page.file.src_uri in rendered:
         seen = {name: getattr(page, name) for name in RENDERED}
-        kept[page.file.src_uri] = Kept(page.made_of, page.code, seen, [])
+        kept[page.file.src_uri] = Kept(page.made_of, seen, [])
     return html
 
 
