@@ -114,7 +114,7 @@ def closed_object(call: Callable[..., Any], members: Members) -> Hint:  # ADR-00
 
     def reader(value: dict[str, JSON], /, **more: Any) -> Any:
         given = {name: hints.get(name, PLAIN[Any]).read(one) for name, one in value.items()}
-        return call(**{**given, **more})
+        return call(**(given | more))
 
     return Hint({**schema, "additionalProperties": False}, reader)
 

@@ -211,7 +211,7 @@ class Post(Peer):  # ADR-0008
     """The sender of one POST."""
 
     def __init__(self, app: App, headers: Headers) -> None:
-        super().__init__()
+        super().__init__()  # subtle: `Peer(self.send)` is a circle, left for the collector to find
         self.app, self.headers = app, headers
         told = headers.get("mcp-protocol-version")  # any bytes; what it says is shown
         self.revision = told and told.encode(errors="backslashreplace").decode()
