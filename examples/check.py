@@ -191,6 +191,8 @@ def main() -> int | str:
     if not which(command[0]):
         sys.exit(f"{command[0]}: there is no such command")
     count = Counter(show(*outcome, brief) for outcome in outcomes(command))
+    if count["FAIL"]:
+        print("How to read what was expected: see the beginning of check.txt.")
     print(f"{count['pass']} passed, {count['FAIL']} failed, {count['skip']} skipped")
     return int(count["FAIL"] > 0) if count else "it answers neither server/discover nor initialize"
 

@@ -146,7 +146,8 @@ def test_with_brief_what_passes_takes_one_line_and_what_fails_says_it_all(tmp_pa
     assert lines[0] == 'pass S-ENV-01   MUST       modern only "2.0" is a message'
     assert lines[1] == "FAIL S-ENV-02   MUST       modern an id is a string or an integer"
     assert {line.split()[0] for line in lines[2:12]} == {"sent", "came", "expected"}
-    assert (done.returncode, "0 failed" in lines[-1]) == (1, False)
+    assert lines[-2] == "How to read what was expected: see the beginning of check.txt."
+    assert (done.returncode, " 0 failed" in lines[-1]) == (1, False)
 
 
 NEED_A_TOOL = {"S-CALL-04", "S-CALL-05", "S-CALL-06", "S-CALL-08"}
