@@ -347,6 +347,12 @@ def test_a_fault_is_found_by_the_checks_that_are_about_it(tmp_path, name):
     assert {*found} == {*IDS}
 
 
+def test_a_server_that_has_died_is_started_again_for_what_is_left(tmp_path):
+    fault, expected = FAULTS["dies of garbage"]
+    found = verdicts(server_file(tmp_path, WRONG.format(fault=fault, more="")))
+    assert failed(found) == {*expected.split()}
+
+
 def test_every_check_is_failed_by_one_of_these_servers():
     claimed = {ident for _, expected in FAULTS.values() for ident in expected.split()}
     assert claimed == {*IDS}
