@@ -47,22 +47,18 @@ def advisories(folder: Path, name: str, version: str) -> list[dict[str, Any]]:
 
 def concerns(affected: dict[str, Any], version: str) -> bool:
     """Whether a version is listed, or lies between where a hole came in and where it was mended."""
-    at = Version(version)
-    if version in affected.get("versions", ()):
-        return True
-    for part in affected.get("ranges", ()):
-        inside = False
-        for event in part["events"] if part["type"] == "ECOSYSTEM" else ():
-            for kind, text in event.items():
-                if kind == "introduced" and at >= Version(text):
-                    inside = True
-                if (kind == "fixed" and at >= Version(text)) or (
-                    kind == "last_affected" and at > Version(text)
-                ):
-                    inside = False
-        if inside:
-            return True
-    return False
+    parts = [part for part in affected.get("ranges", ()) if part["type"] == "ECOSYSTEM"]
+    within = any(inside(part["events"], Version(version)) for part in parts)
+    return within or version in affected.get("versions", ())
+
+
+def inside(events: list[dict[str, str]], at: Version) -> bool:
+    """Whether the last thing that had happened by this version let the hole in."""
+    is_open = False
+    for kind, text in [pair for event in events for pair in event.items()]:
+        if at >= Version(text) and not (kind == "last_affected" and at == Version(text)):
+            is_open = kind == "introduced"
+    return is_open
 
 
 @contextmanager
