@@ -8,7 +8,6 @@ https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/stdio
 
 import os
 import signal
-import sys
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -17,7 +16,7 @@ from subprocess import PIPE, Popen
 from threading import Thread
 from typing import Any
 
-from .context import Peer
+from .context import Peer, tell
 from .protocol import Message, dumps
 from .server import Server
 
@@ -102,7 +101,7 @@ class Child:
         with self.process.stderr as pipe:
             for line in pipe:
                 self.last_words.append(line.decode(errors="replace").rstrip())
-                print(self.last_words[-1], file=sys.stderr)
+                tell(self.last_words[-1])
 
     def _read(self) -> None:
         with self.process.stdout as pipe:

@@ -8,12 +8,12 @@ three of them.
 https://modelcontextprotocol.io/specification/2026-07-28/basic#messages
 """
 
-import sys
 from collections.abc import Callable
 from queue import Empty, Queue  # a SimpleQueue may wait for ever if its time is up at once
 from threading import BoundedSemaphore, Thread
 from typing import Any
 
+from .context import tell
 from .envelope import unexpected
 from .protocol import JSON, Message, ProtocolError, is_id, loads
 
@@ -105,7 +105,7 @@ class Connection:
     def _complain(self, line: str) -> None:
         if line.strip() and not self.complained:
             self.complained = True
-            print(f"minimcp: skipped, not a message: {line[:200]!r}", file=sys.stderr)
+            tell(f"minimcp: skipped, not a message: {line[:200]!r}")
 
     def _match(self, reply: Message) -> None:
         ident = reply.get("id")

@@ -24,7 +24,7 @@ LATER: Final[Params] = {}  # what a handler returns when the answer comes by `pe
 def tell(text: str) -> None:
     """Say a line on stderr, if that can be."""
     with suppress(OSError):
-        print(text, file=sys.stderr)
+        print(f"{text}\n", end="", file=sys.stderr)  # in one piece: other threads speak too
 
 
 class Peer:

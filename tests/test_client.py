@@ -11,6 +11,7 @@ import threading
 import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from stubs.fake import fake_server
@@ -1201,6 +1202,16 @@ def test_a_child_of_the_server_that_keeps_the_pipes_open_does_not_hold_up_closin
 
 class Cell(io.StringIO):
     """What a notebook puts in the place of standard error: a stream without a descriptor."""
+
+
+def test_what_a_server_says_on_stderr_is_passed_on_in_whole_lines(monkeypatch):
+    """Even where nothing is buffered, and somebody else prints at the same time."""
+    written = []
+    monkeypatch.setattr(sys, "stderr", SimpleNamespace(write=written.append, flush=lambda: None))
+    code = "import sys; sys.stderr.write('one\\ntwo\\n'); from minimcp import demo, run"
+    with Client([sys.executable, "-c", f"{code}; run(demo.server)"]) as client:
+        client.list_tools()
+    assert [text for text in written if text] == ["one\n", "two\n"]
 
 
 def test_a_client_works_where_stderr_has_no_descriptor(monkeypatch):
