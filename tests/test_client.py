@@ -1214,6 +1214,16 @@ def test_what_a_server_says_on_stderr_is_passed_on_in_whole_lines(monkeypatch):
     assert [text for text in written if text] == ["one\n", "two\n"]
 
 
+def test_a_stderr_that_takes_nothing_does_not_hold_the_server_up(monkeypatch):
+    def fail(text):
+        raise OSError("no space left")
+
+    monkeypatch.setattr(sys, "stderr", SimpleNamespace(write=fail, flush=lambda: None))
+    code = "import sys; sys.stderr.write('x\\n' * 500_000); from minimcp import demo, run"
+    with Client([sys.executable, "-c", f"{code}; run(demo.server)"]) as client:
+        assert len(client.list_tools()) == 3
+
+
 def test_a_client_works_where_stderr_has_no_descriptor(monkeypatch):
     monkeypatch.setattr(sys, "stderr", Cell())
     with Client(TOOLS) as client:
