@@ -61,7 +61,7 @@ def logger(options: Namespace) -> Log | None:
     def log(way: str, line: str) -> None:
         try:
             shown = printable(line.strip()).replace("\n", "\\n")  # one line, whatever was sent
-            print(time.strftime("%F %T"), way, shown, file=file, flush=True)
+            print(f"{time.strftime('%F %T')} {way} {shown}\n", end="", file=file, flush=True)
         except OSError as error:
             tell(f"cannot log: {error}")
 
@@ -125,7 +125,7 @@ def talk(client: Client, options: Namespace) -> int:
 
 def show(sender: str, message: Message) -> None:
     """Print one message, for `--trace`."""
-    print("-->" if sender == "client" else "<--", json.dumps(message), file=sys.stderr)
+    tell(f"{'-->' if sender == 'client' else '<--'} {json.dumps(message)}")
 
 
 def printable(text: str) -> str:

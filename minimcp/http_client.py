@@ -7,7 +7,6 @@ https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/stream
 """
 
 import os
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from http.client import HTTPException, HTTPResponse
@@ -17,6 +16,7 @@ from typing import Any
 
 from . import protocol
 from .cli import printable
+from .context import tell
 from .http_exchange import Endpoint, events, left
 from .http_headers import SAFE, annotated, argument, as_text, encode
 from .protocol import HEADER_MISMATCH, JSON, Message, ProtocolError, dumps, is_id, loads
@@ -71,7 +71,7 @@ class HTTPWire:
             why = f"no answer in {seconds:g} s" if late else f"{self.url}: {kind}: {error}"
             if not is_request(message):
                 told = f"minimcp: {message.get('method', 'an answer')}: {why}"
-                print(printable(told), file=sys.stderr)
+                tell(printable(told))
             elif not self._is_answered(message):
                 raise (TimeoutError if late else ConnectionError)(why) from None
 
@@ -186,7 +186,7 @@ class HTTPWire:
                     self.marks[tool["name"]] = {key: ("arguments", *marks[key]) for key in marks}
                 except (ValueError, RecursionError) as error:
                     result["tools"].remove(tool)
-                    print(f"minimcp: left out {tool['name']!r}: {error}", file=sys.stderr)
+                    tell(f"minimcp: left out {tool['name']!r}: {error}")
 
     # ## The end
 
