@@ -32,9 +32,10 @@ SAY = '{"jsonrpc": "2.0", "id": "%s", "method": "%s", "params": {"_meta": META}}
 LIST, LAST = SAY % ("list", "tools/list"), SAY % ("last", "ASK")
 GREETING = {"modern": ["DISCOVER", LIST], "legacy": ["INITIALIZE", "INITIALIZED", LIST], "new": []}
 PROOF = {"modern": "SUPPORTEDVERSIONS", "legacy": "PROTOCOLVERSION", "new": "PROTOCOLVERSION"}
-WORDS = {"FF": "\udcff", "CR": "\r", "DEEP": "[" * 100_000, "MEGA": "x" * 1_000_000}
+WORDS = {"FF": "\udcff", "CR": "\r", "DEEP": "[" * 100_000, "MEGA": "x" * 1_000_000, "EOF": "EOF"}
 SCHEMA = {"properties?": "object", "required?": {"each": "string"}}
-TOOLS = {"each": {"name": "string", "inputSchema": SCHEMA}}
+TOOLS = {"tools": {"each": {"name": "string", "inputSchema": SCHEMA}}}
+PLAIN = {"type": ["string", "integer", "number", "boolean", "array", "object"]}
 PATIENCE = 30.0  # seconds to answer, or to end
 
 # ## What is sent, and what must come back
@@ -43,15 +44,18 @@ Check = namedtuple("Check", "id level eras page title sent wanted")
 
 
 def read() -> list[Check]:
-    """The checks of check.txt, first those that send something; its words go into `WORDS`."""
-    text, checks = Path(__file__).with_suffix(".txt").read_text(encoding="utf-8"), []
+    """The checks of check.txt, in its order; its words go into `WORDS`."""
+    text = Path(__file__).with_suffix(".txt").read_text(encoding="utf-8")
     _, words, *blocks = text.split("\n\n")
     for word, value in re.findall("(.+?) = (.+)", words):
         WORDS[word] = fill(value)
-    for head, *lines in map(str.splitlines, blocks):
-        sides = [[line[2:] for line in lines if line[0] in marks] for marks in (">", "<=")]
-        checks.append(Check(*head.split(maxsplit=4), *sides))
-    return sorted(checks, key=lambda check: not check.sent)
+    return [parse(*block.splitlines()) for block in blocks]
+
+
+def parse(head: str, *lines: str) -> Check:
+    """One check, as it stands in check.txt."""
+    sides = [[line[2:] for line in lines if line[0] in marks] for marks in (">", "<=")]
+    return Check(*head.split(maxsplit=4), *sides)
 
 
 def fill(line: str) -> str:
@@ -79,14 +83,13 @@ def answered(came: list[Any], wanted: list[str]) -> bool:
     return len(came) == len(wanted) and any(all(map(fits, came, order)) for order in orders)
 
 
-def choose(tools: Any) -> None:
-    """Let TOOL be the first tool that requires something, and WRONG what it must refuse."""
-    for tool in reversed(tools) if fits(tools, TOOLS) else ():
-        kinds = tool["inputSchema"].get("properties", {})
-        needed = tool["inputSchema"].get("required", [])
-        said = {name: str(kinds.get(name)) for name in needed}
-        wrong = {name: 5 if "'string'" in said[name] else "x" for name in said}
-        if said and all(text.count("'type'") == 1 for text in said.values()):
+def learn(result: dict[str, Any]) -> None:
+    """Every member is a word; TOOL is a tool that requires something, WRONG what it must refuse."""
+    WORDS.update({name.upper(): json.dumps(value) for name, value in result.items()})
+    for tool in reversed(result["tools"]) if fits(result, TOOLS) else ():
+        kinds, needed = (tool["inputSchema"].get(key, {}) for key in ("properties", "required"))
+        if needed and all(fits(kinds.get(name), PLAIN) for name in needed):
+            wrong = {name: 5 if kinds[name]["type"] == "string" else "x" for name in needed}
             WORDS.update(TOOL=json.dumps(tool["name"]), WRONG=json.dumps(wrong))
 
 
@@ -107,39 +110,31 @@ class Session:
         self.child.outbox.maxsize = 0  # it need not read what we send
         self.child.open(self.inbox.put)
         for message in [message for line in GREETING[era] for message in self.ask([fill(line)])]:
-            if fits(message, {"result": "object"}):
-                for name, value in message["result"].items():
-                    WORDS[name.upper()] = json.dumps(value)
-        choose(json.loads(WORDS.get("TOOLS", "[]")))
+            learn(message["result"] if fits(message, {"result": "object"}) else {})
 
     def ask(self, lines: list[str]) -> list[Any]:
         """What comes back; whoever has answered three more requests has nothing to add."""
         came, last = list[Any](), fill(LAST)
         for batch in ([*lines, last], [last], [last]):
             for line in batch:
-                self.child.outbox.put(line.encode(errors="surrogateescape") + b"\n")
-            while not self.gone and (message := self.hear()).get("id") != "last":
-                came.append(message)
-        return came
+                data = line.encode(errors="surrogateescape") + b"\n"
+                self.child.outbox.put(None if line == "EOF" else data)
+            message: dict[str, Any] = {}
+            while not self.gone and message.get("id") != "last":
+                came.append(message := self.hear())
+        self.heard += came
+        return [message for message in came if message.get("id") != "last"]
 
     def hear(self) -> dict[str, Any]:
-        """The next message, or the end; a line that is no message becomes a member of one."""
+        """The next message, or how it ended; a line that is no message becomes a member of one."""
         with suppress(Empty):
             if (line := self.inbox.get(timeout=PATIENCE)) is not None:
                 with suppress(ProtocolError):
                     line = loads(line)
-                self.heard.append(line if isinstance(line, dict) else {"no message": line})
-                return self.heard[-1]
-        return self.end()
-
-    def end(self) -> dict[str, Any]:
-        """Close its stdin; how it ends is noted as if that were the last that it says."""
-        self.child.outbox.put(None)
-        self.child.threads[0].join(PATIENCE)
+                return line if isinstance(line, dict) else {"no message": line}
         self.child.close()
-        code, self.gone = self.child.process.returncode, True
-        self.heard.append({"jsonrpc": "2.0", "method": "end", "exit code": code})
-        return self.heard[-1]
+        self.gone = True
+        return {"jsonrpc": "2.0", "method": "end", "exit": self.child.process.returncode}
 
 
 # ## All checks
@@ -155,22 +150,20 @@ def outcomes(command: list[str]) -> Any:
             if session.gone and check.sent:
                 session = Session(command, era, session.heard)
             yield attempt(check._replace(eras=era), session)
-        session.end()
+        session.child.close()
 
 
 def attempt(check: Check, session: Session) -> tuple[Check, str, list[Any]]:
-    """Send what a check sends and look at what comes; or look at all that came, and the end."""
+    """Send what a check sends and look at what comes; or look at all that came."""
     try:
         sent, wanted = ([fill(line) for line in lines] for lines in (check.sent, check.wanted))
     except KeyError as word:
         return check, "skip", [f"no {word} here"]
-    if sent:
-        came = session.ask(sent)
-        good = not session.gone if wanted == ["anything"] else answered(came, wanted)
-    else:
-        session.gone or session.end()
-        came = [one for one in session.heard if not fits(one, json.loads(wanted[0]))][:1]
-        good = not came
+    if not sent:
+        came = [one for one in session.heard if not fits(one, json.loads(wanted[0]))]
+        return check, "FAIL" if came else "pass", came[:1]
+    came = session.ask(sent)
+    good = not session.gone if wanted == ["anything"] else answered(came, wanted)
     return check._replace(sent=sent), "pass" if good else "FAIL", came
 
 
@@ -188,12 +181,10 @@ def main() -> int | str:
     """Check the server that a command starts."""
     brief = "--brief" in sys.argv[1:2]
     command = sys.argv[1 + brief :] or sys.exit(__doc__)
-    if not which(command[0]):
-        sys.exit(f"{command[0]}: there is no such command")
+    which(command[0]) or sys.exit(f"{command[0]}: there is no such command")
     count = Counter(show(*outcome, brief) for outcome in outcomes(command))
-    if count["FAIL"]:
-        print("How to read what was expected: see the beginning of check.txt.")
-    print(f"{count['pass']} passed, {count['FAIL']} failed, {count['skip']} skipped")
+    told = f"{count['pass']} passed, {count['FAIL']} failed, {count['skip']} skipped"
+    print(f"{told}; check.txt says how to read this")
     return int(count["FAIL"] > 0) if count else "it answers neither server/discover nor initialize"
 
 

@@ -128,7 +128,10 @@ def test_each_check_is_printed_with_what_was_sent_what_came_what_was_expected_an
         "     read      https://modelcontextprotocol.io/specification/2026-07-28/basic#error-codes",
     ]
     eras = sum(len(check.eras.split("+")) for check in CHECKS)
-    assert done.stdout.splitlines()[-1] == f"{eras} passed, 0 failed, 0 skipped"
+    assert (
+        done.stdout.splitlines()[-1]
+        == f"{eras} passed, 0 failed, 0 skipped; check.txt says how to read this"
+    )
     assert done.returncode == 0
 
 
@@ -146,7 +149,7 @@ def test_with_brief_what_passes_takes_one_line_and_what_fails_says_it_all(tmp_pa
     assert lines[0] == 'pass S-ENV-01   MUST       modern only "2.0" is a message'
     assert lines[1] == "FAIL S-ENV-02   MUST       modern an id is a string or an integer"
     assert {line.split()[0] for line in lines[2:12]} == {"sent", "came", "expected"}
-    assert lines[-2] == "How to read what was expected: see the beginning of check.txt."
+    assert lines[-1].endswith(" skipped; check.txt says how to read this")
     assert (done.returncode, " 0 failed" in lines[-1]) == (1, False)
 
 
@@ -322,8 +325,9 @@ FAULTS = {
     "talks on its output": ("    if not last and reply: server.peer.send('hello')", "S-STDIO-03"),
     "dies of garbage": (
         "    if isinstance(message, str) and 'garbage' in message: os._exit(3)",
-        "S-STDIO-08 S-STDIO-06",
+        "S-STDIO-08",
     ),
+    "ends as if something were wrong": ("    # until the end there is nothing wrong", "S-STDIO-06"),
     "is annoyed by an empty line": (
         "    if isinstance(message, str) and not message.strip():\n"
         "        return {'jsonrpc': '2.0', 'error': {'code': -32700, 'message': 'no'}}",
@@ -335,7 +339,10 @@ FAULTS = {
     ),
     "dies of a large message": ("    if len(str(message)) > 900_000: os._exit(3)", "S-STDIO-13"),
 }
-EXTRA = {"lists in any order": "server.turn = 0\nserver.tool(lambda: 'x', name='x')"}
+EXTRA = {
+    "lists in any order": "server.turn = 0\nserver.tool(lambda: 'x', name='x')",
+    "ends as if something were wrong": "import atexit\natexit.register(os._exit, 3)",
+}
 
 
 @pytest.mark.parametrize("name", FAULTS)
