@@ -1,6 +1,6 @@
 """Take away one statement at a time: is everything that stdio needs there for a reason?
 
-    python tests/measure_need.py            every fifth statement of all pages of stdio: half an hour
+    python tests/measure_need.py            every fifth statement that stdio needs: half an hour
     python tests/measure_need.py PAGE …     every one of these pages
 
 Each statement in a function is replaced by `pass`, in a copy of the repository. Then the tests run
