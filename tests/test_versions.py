@@ -4,6 +4,7 @@ The compatibility matrix is here too: a client of one era meets a server of anot
 """
 
 import sys
+import time
 
 import pytest
 from support import (
@@ -556,6 +557,8 @@ SLOW_TO_START = """
     import json, sys, time
     for line in sys.stdin:
         message = json.loads(line)
+        if "method" not in message:
+            sys.exit(9)
         first = message["id"] == 1
         time.sleep(2 if first else 0)
         reply = {"error": {"code": -32022, "message": "modern", "data": {
@@ -564,6 +567,8 @@ SLOW_TO_START = """
             reply = {"result": {"resultType": "complete", "supportedVersions": ["2026-07-28"],
                                 "capabilities": {}}}
         print(json.dumps({"jsonrpc": "2.0", "id": message["id"], **reply}), flush=True)
+        if "result" in reply and not first:
+            print('{"jsonrpc": "2.0", "id": 5, "method": "ping"}', flush=True)
 """
 
 
@@ -572,6 +577,9 @@ def test_a_modern_server_that_is_slow_to_start_is_still_found(tmp_path):
     """It answers the probe too late, and then says that it knows no handshake."""
     with Client(server_file(tmp_path, SLOW_TO_START), probe_timeout=1) as client:
         assert (client.era, client.protocol_version) == ("modern", "2026-07-28")
+        child = client.connection.wire.process
+        time.sleep(0.3)
+    assert child.returncode == 0  # a modern server has no business asking, and got no answer
 
 
 @pytest.mark.parametrize(
