@@ -32,7 +32,7 @@ from test_budget import STDIO_NEEDS
 ROOT = Path(__file__).parents[1]
 FIRST = """tools_call tools_list results errors meta discover envelope logging progress versions
     cancellation extension_point mrtr listen json_schema stdio client"""  # the quick ones first
-OTHERS = "tools_from_functions demo stdio trust_input schema_property client"
+OTHERS = f"tools_from_functions words demo http_headers {FIRST} trust_input schema_property"
 OWN = {"connection": "client", "child": "client", "eras": "versions", "context": "progress"}
 SECONDS = 120  # for the tests of one stage; what takes longer hangs, and that is noticed
 
