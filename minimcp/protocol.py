@@ -94,7 +94,6 @@ class ProtocolError(Exception):
     """
 
     def __init__(self, code: int, message: str, data: JSON = None) -> None:
-        super().__init__(message)
         self.code, self.message, self.data = code, message, data
 
     def __str__(self) -> str:

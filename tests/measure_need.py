@@ -32,7 +32,8 @@ from test_budget import STDIO_NEEDS
 ROOT = Path(__file__).parents[1]
 FIRST = """tools_call tools_list results errors meta discover envelope logging progress versions
     cancellation extension_point mrtr listen json_schema stdio client"""  # the quick ones first
-OTHERS = f"tools_from_functions words demo http_headers {FIRST} trust_input schema_property"
+OTHERS = f"""tools_from_functions words demo http_headers {FIRST} trust_input schema_property
+    http_client trust_faults_stdio"""
 OWN = {"connection": "client", "child": "client", "eras": "versions", "context": "progress"}
 SECONDS = 120  # for the tests of one stage; what takes longer hangs, and that is noticed
 

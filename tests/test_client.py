@@ -386,6 +386,27 @@ def test_a_timeout_cancels_the_tool_in_the_same_process_too():
         assert stopped.wait(20)
 
 
+def test_closing_cancels_the_tool_in_the_same_process():
+    started, stopped = threading.Event(), threading.Event()
+
+    def wait(context: Context) -> str:
+        started.set()
+        until(lambda: context.cancelled)
+        stopped.set()
+        return "never read"
+
+    def call():
+        with pytest.raises(ConnectionError, match="the client is closed"):
+            client.call_tool("wait", {})
+
+    with Client(in_process(wait)) as client:
+        caller = threading.Thread(target=call)
+        caller.start()
+        assert started.wait(20)
+    assert stopped.wait(20)
+    caller.join(20)
+
+
 # Answers and callers
 
 
@@ -951,7 +972,7 @@ def test_a_server_that_stops_reading_cannot_hang_a_call():
 # Notifications and the trace
 
 
-def test_notifications_reach_the_callback_and_its_failures_do_no_harm():
+def test_notifications_reach_the_callback_and_its_failures_are_told_and_do_no_harm(capsys):
     source = """
         for request in requests():
             for number in range(2):
@@ -967,6 +988,7 @@ def test_notifications_reach_the_callback_and_its_failures_do_no_harm():
     with Client(fake_server(source), on_notification=notice) as client:
         assert client.call_tool("any", {}).text == "done"
     assert seen == [("notifications/any", {"n": 0}), ("notifications/any", {"n": 1})]
+    assert capsys.readouterr().err.count("RuntimeError: in the callback") == 2
 
 
 def test_progress_is_asked_for_when_somebody_listens():

@@ -699,3 +699,19 @@ def test_a_call_that_is_answered_at_the_last_moment_is_not_called_unanswered(cap
     )
     loop.drain(0)
     assert capsys.readouterr().err == "no answer in time: tools/call, id 2\n"
+
+
+def test_who_watches_sleeps_while_nothing_happens():
+    class Awake:
+        def clear(self):
+            assert not loop.looked, "it looks again and again"
+            loop.looked = True
+
+        def wait(self):
+            loop.ended = True
+
+    loop = Loop.__new__(Loop)
+    loop.ended, loop.leader, loop.awake = False, types.SimpleNamespace(line=""), Awake()
+    loop.looked = False
+    loop.watch()
+    assert loop.looked
