@@ -61,6 +61,10 @@ audit: .venv/.done          ## known holes in what is installed; it needs the ne
 	$(BIN)/nox --session audit
 .PHONY: scale everywhere audit
 
+need: .venv/.done           ## take statements of the core away, and see what misses each: half an hour
+	$(BIN)/python tests/measure_need.py
+.PHONY: need
+
 mutation: .venv/.done       ## change the core in small ways, and see which changes no test notices: an hour
 	$(BIN)/python -m pip install --quiet --editable '.[trust]'
 	$(BIN)/python tests/measure_mutation.py

@@ -142,7 +142,7 @@ def main(pages: list[str]) -> int:
             "need",
             {
                 "title": "What misses a statement of the pages that stdio needs",
-                "command": "python tests/measure_need.py",
+                "command": "make need",
                 "versions": {**ours(), "python": sys.version.split()[0]},
                 "figures": {
                     "statements": total,
