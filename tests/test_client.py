@@ -18,6 +18,7 @@ from stubs.fake import fake_server
 from support import until
 
 from minimcp import Client, Context, ProtocolError, Server, child
+from minimcp.connection import Connection
 
 TOOLS = [sys.executable, str(Path(__file__).parent / "stubs" / "tools_server.py")]
 
@@ -369,6 +370,7 @@ def test_an_answer_after_the_timeout_is_dropped():
     with Client(fake_server(source)) as client:
         with pytest.raises(TimeoutError):
             client.call_tool("late", {}, timeout=0.2)
+        assert client.connection.waiting == {}  # nothing is kept of it
         assert client.call_tool("next", {}).text == "in time"
 
 
@@ -384,6 +386,15 @@ def test_a_timeout_cancels_the_tool_in_the_same_process_too():
         with pytest.raises(TimeoutError):
             client.call_tool("wait", {}, timeout=0.2)
         assert stopped.wait(20)
+
+
+def test_what_is_asked_just_when_a_server_is_lost_fails_at_once():
+    """The end may be heard before the question is on its way: it must not wait for an answer."""
+    wire = SimpleNamespace(open=lambda receive: None, send=lambda message, timeout: None)
+    connection = Connection(wire, print, print, None)
+    connection.lose("it is gone")
+    with pytest.raises(ConnectionError, match="it is gone"):
+        connection.ask({"jsonrpc": "2.0", "id": 1, "method": "ping"}, 5)
 
 
 def test_closing_cancels_the_tool_in_the_same_process():
