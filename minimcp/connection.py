@@ -94,7 +94,6 @@ class Connection:
             take(message)
         except Exception as error:  # of a callback; we go on listening
             unexpected(error)
-        return None
 
     def lose(self, reason: str) -> None:
         """Nobody is there any more: who waits need not."""
