@@ -25,6 +25,7 @@ from minimcp.context import Peer
 from minimcp.server import Server
 
 wire.watch(Server, Peer)
+os.environ.pop("PYTHONUNBUFFERED", None)  # our servers are started as they are anywhere
 TOGETHER = {f"tests/test_{name}.py" for name in ("conformance", "peers", "playground")}
 
 

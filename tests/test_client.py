@@ -154,6 +154,22 @@ def test_a_server_is_sent_nothing_but_messages(tmp_path, era):
     assert answers == ([] if era == "modern" else [pong, pong])
 
 
+def test_a_server_may_ask_as_often_as_it_likes(tmp_path):
+    """Only so many questions are answered at once, but one after the other there is no limit."""
+    source = """
+        for request in requests():
+            for number in range(100):
+                send({"jsonrpc": "2.0", "id": number, "method": "ping"})
+                next(message for message in messages() if message.get("id") == number)
+            say(request, "done")
+    """
+    fake = Recorded(tmp_path, source)
+    with fake.client(era="legacy", timeout=20) as client:
+        assert client.call_tool("any", {}).text == "done"
+    pongs = [message["id"] for message in fake.sent() if "method" not in message]
+    assert pongs == [*range(100)]
+
+
 # Which era
 
 

@@ -29,6 +29,7 @@ from support import (
     modern,
     notification,
     server_file,
+    until,
 )
 
 from minimcp import Client, Server
@@ -94,6 +95,7 @@ def test_a_banner_printed_before_the_start_lands_on_stderr(tmp_path):
     buffered = {"PYTHONUNBUFFERED": ""}  # unbuffered, it has left before anybody could catch it
     with Stdio(served(tmp_path, "print('ready')"), env=buffered) as server:
         assert server.ask(modern("server/discover"))["id"] == 1
+        until(lambda: server.stderr == "ready\n")  # at once, and not at the end
         server.close_stdin()
         assert server.read_all() == []
         server.wait()
