@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from io import FileIO, TextIOWrapper
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from . import protocol
@@ -24,7 +25,18 @@ LATER: Final[Params] = {}  # what a handler returns when the answer comes by `pe
 def tell(text: str) -> None:
     """Say a line on stderr, if that can be."""
     with suppress(OSError):
-        print(f"{text}\n", end="", file=sys.stderr)  # in one piece: other threads speak too
+        print(f"{text}\n", end="", file=stderr())  # in one piece: other threads speak too
+
+
+def stderr() -> Any:
+    """Stderr without a buffer: in it is kept what cannot be written, and fails again at the exit.
+
+    A stream that somebody put in its place is left as it is.
+    """
+    if sys.stderr is None or sys.stderr is not sys.__stderr__:
+        return sys.stderr
+    raw = FileIO(2, "w", closefd=False)
+    return TextIOWrapper(raw, errors="backslashreplace", write_through=True)
 
 
 class Peer:

@@ -22,7 +22,7 @@ from queue import SimpleQueue
 from typing import Any, Final
 
 from . import http_headers, protocol
-from .context import Context, Peer, tell
+from .context import Context, Peer, stderr, tell
 from .envelope import unexpected, write
 from .protocol import Message, ProtocolError, loads
 from .server import Server
@@ -368,6 +368,7 @@ def serve(
             for one in [*self.server_state.connections] if self.force_exit else ():
                 one.loop.call_soon_threadsafe(one.transport.abort)  # Python 3.12 waits for them
 
+    sys.stderr = stderr()
     served = App(server, **{"token": read_token(token_file), **options})
     how: Any = {**QUIET, "timeout_notify": READ_TIMEOUT, "timeout_graceful_shutdown": GRACE}
     how |= {"proxy_headers": False, "callback_notify": lambda: hang_up(runner.server_state)}

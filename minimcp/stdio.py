@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from .context import Peer, tell
+from .context import Peer, stderr, tell
 from .server import Server
 
 PATIENCE = 0.005  # seconds that one line may keep the leader before another one reads on
@@ -36,7 +36,7 @@ class Wire:  # ADR-0007
         os.dup2(null, 0)
         os.dup2(2, 1)
         sys.stdout.flush()  # what was printed before goes to stderr too
-        sys.stdout = sys.stderr
+        sys.stdout = sys.stderr = stderr()
         self.reading, self.writing = threading.Lock(), threading.Lock()
         self.log = log
         if hasattr(os, "register_at_fork"):

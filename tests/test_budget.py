@@ -17,7 +17,7 @@ FIGURES = {
     "protocol": 90,
     "schema": 105,
     "hints": 130,
-    "context": 85,
+    "context": 90,
     "envelope": 35,
     "eras": 105,
     "tools": 115,

@@ -112,7 +112,7 @@ def main():
     if len(sys.argv) > 1:
         with Client(sys.argv[1]) as client:
             found["client: HTTP"] = left(lambda: client.call_tool("calc.add", numbers))
-    print(json.dumps(found, indent=1))
+    print(json.dumps(found, indent=1), flush=True)
 
 
 if __name__ == "__main__":
