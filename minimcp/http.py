@@ -21,7 +21,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Final
 
-from . import http_headers, protocol
+from . import http_headers, listen, protocol
 from .context import Context, Peer, stderr, tell
 from .envelope import unexpected, write
 from .protocol import Message, ProtocolError, loads
@@ -354,7 +354,6 @@ def serve(
         import uvicorn
     except ImportError:
         sys.exit("HTTP needs uvicorn: pip install 'minimcp-reference[http]'")
-    from .listen import close
 
     class Runner(uvicorn.Server):
         async def startup(self, sockets: Any = None) -> None:
@@ -364,7 +363,7 @@ def serve(
 
         def handle_exit(self, sig: int, frame: Any) -> None:
             self.force_exit, self.should_exit = self.should_exit, True
-            close(server)
+            listen.close(server)
             for one in [*self.server_state.connections] if self.force_exit else ():
                 one.loop.call_soon_threadsafe(one.transport.abort)  # Python 3.12 waits for them
 
