@@ -134,7 +134,7 @@ def main(pages: list[str]) -> int:
     for number, (gap, stage) in enumerate(zip(every, tried(every), strict=True), 1):
         count[stage] += 1
         if stage in ("another test", "nothing"):
-            rows.append({"page": gap.page, "statement": gap.statement, "missed by": stage})
+            rows.append({"page": gap.page, "statement": f"`{gap.statement}`", "missed by": stage})
         print(f"{number} of {len(every)}: {gap.page}, line {gap.line}: {stage}", flush=True)
     if not pages:
         figures = {f"missed by {stage}": count[stage] for stage in (*STAGES, "nothing")}
