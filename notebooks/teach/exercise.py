@@ -22,10 +22,12 @@ class Mistake(NamedTuple):
 
 
 class Raised(NamedTuple):
-    """An answer that is an exception; two are equal if they are of the same kind."""
+    """An answer that is an exception: its kind and text, and what a `ProtocolError` carries."""
 
     kind: str
     text: str
+    code: Any = None
+    data: Any = None
 
     def __repr__(self) -> str:
         return f"raises {self.kind}: {self.text}"
@@ -37,7 +39,7 @@ class Exercise:
     `cases` are pairs of a tuple of arguments and the reason why they are there. `given` are the
     names that the solution and the mistakes need. `use(answer, *arguments)` says what to do with
     an answer that is not a function to be called with the arguments, and `label(*arguments)` how
-    that is shown.
+    that is shown. An exception of a subclass of `raises` is as good as one of `raises`.
     """
 
     def __init__(
@@ -51,10 +53,11 @@ class Exercise:
         given: dict[str, Any] | None = None,
         use: Callable[..., Any] = lambda answer, *arguments: answer(*arguments),
         label: Callable[..., str] | None = None,
+        raises: type[Exception] | None = None,
     ) -> None:
         self.name, self.cases, self.solution = name, list(cases), solution.strip()
         self.hints, self.mistakes = list(hints), list(mistakes)
-        self.given, self.use = given or {}, use
+        self.given, self.use, self.raises = given or {}, use, raises
         self.label = label or self._as_a_call
         self.failed = 0  # how many times; each time shows one hint more
 
@@ -86,7 +89,9 @@ class Exercise:
         try:
             return self.use(answer, *copy.deepcopy(arguments))
         except Exception as error:
-            return Raised(type(error).__name__, str(error))
+            kind = self.raises if isinstance(error, self.raises or ()) else type(error)
+            more = getattr(error, "code", None), getattr(error, "data", None)
+            return Raised(kind.__name__, str(error), *more)
 
     def _as_a_call(self, *arguments: Any) -> str:
         return f"{self.name}({', '.join(map(repr, arguments))})"
@@ -101,12 +106,13 @@ class Exercise:
         first, right = wrong[0], len(got) - len(wrong)
         arguments, why = self.cases[first]
         others = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+        yours, right_one = side_by_side(repr(got[first]), repr(expected[first]))
         lines = [
             f"✗ {self.name}: {right} of {len(got)} are right. The first that is not{others}:",
             "",
             f"  {cut(self.label(*arguments))}",
-            f"    yours     {cut(repr(got[first]))}",
-            f"    expected  {cut(repr(expected[first]))}",
+            f"    yours     {yours}",
+            f"    expected  {right_one}",
             f"    why       {why}",
             "",
         ]
@@ -140,16 +146,29 @@ class Report:
         return self.text
 
 
-def cut(text: str) -> str:
+def cut(text: str, start: int = 0) -> str:
     """A text on one line, not too long."""
     text = " ".join(text.split())
+    text = f"…{text[start:]}" if start else text
     return text if len(text) <= WIDTH else text[: WIDTH - 1] + "…"
 
 
+def side_by_side(yours: str, expected: str) -> tuple[str, str]:
+    """Two texts that differ, cut so that one sees where."""
+    flat = [" ".join(one.split()) for one in (yours, expected)]
+    same = next((at for at, (a, b) in enumerate(zip(*flat, strict=False)) if a != b), 0)
+    start = same - WIDTH // 2 if same > WIDTH - 10 else 0
+    return cut(yours, start), cut(expected, start)
+
+
 def alike(one: Any, other: Any) -> bool:
-    """Whether two values are the same, and of the same type at every depth."""
+    """Whether a value is the one that is expected, and of the same type at every depth.
+
+    Of an exception the text does not count, and `data` only if there has to be some.
+    """
     if isinstance(one, Raised) and isinstance(other, Raised):
-        return one.kind == other.kind
+        told = other.data is None or alike(one.data, other.data)
+        return told and (one.kind, one.code) == (other.kind, other.code)
     if type(one) is not type(other):
         return False
     if isinstance(one, dict):

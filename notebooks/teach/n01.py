@@ -117,6 +117,7 @@ def loads(line):
         ),
     ],
     given={"json": json},
+    raises=ValueError,
     label=lambda line: f"loads({line!r})" if len(line) < 80 else "loads('[' * 100_000)",
 )
 

@@ -27,6 +27,9 @@ check_match = Exercise(
         (({7: "soup"}, error(-32700)), "an error without an id can only mean the one who waits"),
         (({7: "soup", 8: "toast"}, error(-32700)), "two wait; do not guess which of them"),
         (({7: "soup"}, {"jsonrpc": "2.0", "result": SOUP}), "a result without an id is nobody's"),
+        (({1: "soup"}, error(-32601, 7)), "an error with an id is for that one, and nobody else"),
+        (({1: "soup"}, result(1.0, SOUP)), "1.0 is another id than 1, though 1.0 == 1 in Python"),
+        (({"a": "soup"}, result("a", SOUP)), "a string is an id like any other"),
     ],
     solution="""
 def match(waiting, reply):
@@ -156,21 +159,21 @@ check_result_of = Exercise(
         (({"jsonrpc": "2.0", "id": 1, "result": None},), "null is no object either"),
         (({"jsonrpc": "2.0", "id": 1, "error": "no tea"},), "an error has a code and a message"),
         (({"jsonrpc": "2.0", "id": 1, "error": {"message": "no tea"}},), "this one has no code"),
+        (({"jsonrpc": "2.0", "id": 1, "error": {"code": -32603}},), "and this one no message"),
     ],
     solution="""
 def result_of(reply):
-    try:
-        if "error" in reply:
-            error = reply["error"]
-            raise ProtocolError(error["code"] + 0, error["message"])
-        return {**reply["result"]}
-    except (KeyError, TypeError) as problem:
-        raise ConnectionError(f"malformed reply: {problem!r}") from None
+    error = reply.get("error")
+    if isinstance(error, dict) and isinstance(error.get("code"), int) and "message" in error:
+        raise ProtocolError(error["code"], error["message"])
+    if isinstance(reply.get("result"), dict):
+        return reply["result"]
+    raise ConnectionError(f"malformed reply: {reply}")
 """,
     hints=[
-        'ask `"error" in reply` first, then take the result; each of them may be malformed',
-        "catch the KeyError and the TypeError that a malformed reply gives, in one place",
-        'error["code"] + 0 fails for what is no number, and {**reply["result"]} for no object',
+        "look at the error first, then at the result; each of them may be malformed",
+        'an error is a dict with a "code", which is an int, and a "message"',
+        "what is neither such an error nor a dict as result is malformed, whatever it is",
     ],
     mistakes=[
         Mistake(
@@ -202,6 +205,7 @@ def result_of(reply):
         ),
     ],
     given={"ProtocolError": ProtocolError},
+    raises=ConnectionError,
 )
 
 # What comes back for request 1, and what whoever asked gets for it: the reply, or nothing.

@@ -110,8 +110,9 @@ check_choose = Exercise(
             "both have two; ours are in the order in which we like them",
         ),
         ((MINE, refused("2025-11-25")), "nothing in common"),
-        ((MINE, refused("2027-01-15")), "it lists what it has just refused; do not ask for ever"),
+        ((MINE, refused("2027-01-15")), "it lists what it has just refused: take it at its word"),
         ((MINE, {"code": -32022, "message": "no"}), "it does not say what it speaks"),
+        ((MINE, {"code": -32022, "message": "no", "data": {}}), "nor does this one"),
         ((MINE, refused("2026-07-28", code=-32602)), "another error says nothing about revisions"),
     ],
     solution="""
@@ -120,14 +121,14 @@ def choose(mine, error):
     if error["code"] != -32022 or not isinstance(data, dict):
         return None
     for version in mine:
-        if version in data["supported"] and version != data["requested"]:
+        if version in data.get("supported", []):
             return version
     return None
 """,
     hints=[
         "only -32022 is about revisions, and only its data says which there are",
         "go through our own list, in our order, and take the first that they list as well",
-        "what was refused is in data['requested']; the same question gets the same answer",
+        "data may be missing, or lack 'supported'; then there is nothing to choose from",
     ],
     mistakes=[
         Mistake(
@@ -145,7 +146,7 @@ def choose(mine, error):
             return version
     return None
 """,
-            "you never look at the code, and would ask for ever for what was just refused",
+            "you never look at the code; what another error lists is no offer",
         ),
         Mistake(
             """
@@ -153,12 +154,25 @@ def choose(mine, error):
     data = error.get("data")
     if error["code"] != -32022 or not isinstance(data, dict):
         return None
-    for version in data["supported"]:
-        if version in mine and version != data["requested"]:
+    for version in data.get("supported", []):
+        if version in mine:
             return version
     return None
 """,
             "you go through their list; which of two is better is for you to say",
+        ),
+        Mistake(
+            """
+def choose(mine, error):
+    data = error.get("data")
+    if error["code"] != -32022 or not isinstance(data, dict):
+        return None
+    for version in mine:
+        if version in data.get("supported", []) and version != data.get("requested"):
+            return version
+    return None
+""",
+            "you leave out what was just refused; the server says that it speaks it, so try again",
         ),
     ],
     label=lambda mine, error: (
@@ -187,6 +201,7 @@ check_may_use = Exercise(
         ((kept(scope="private"), 1_000, True), "private, and it is for the same user"),
         ((kept(scope="private"), 1_000, False), "private, and now somebody else asks"),
         ((kept(scope=...), 1_000, False), "it does not say for whom; then not for others"),
+        ((kept(scope="everybody"), 1_000, False), "a word that nobody knows is no permission"),
     ],
     solution="""
 def may_use(result, age_ms, same_user):

@@ -162,7 +162,10 @@ check_next_step = Exercise(
         ((speaks("2027-01-15"),), "modern, but not ours; a handshake would only fail later"),
         ((speaks("2027-01-15", "2025-11-25"),), "here it says itself that a handshake is possible"),
         ((lists("2027-01-15"),), "the same without an error"),
+        ((lists("2025-11-25"),), "it discovers, and what it found is legacy"),
+        ((speaks("2026-07-28"),), "it has just refused this and says that it speaks it: try again"),
         ((error(-32020, 1),), "a modern error: we did something wrong, and should hear about it"),
+        ((error(-32021, 1),), "another one of that kind"),
     ],
     solution="""
 def next_step(reply):
@@ -170,7 +173,7 @@ def next_step(reply):
     code = reply.get("error", {}).get("code")
     if code in (-32020, -32021):
         return "give up"
-    data = reply["error"].get("data", {}) if code == -32022 else reply.get("result", {})
+    data = reply["error"]["data"] if code == -32022 else reply.get("result", {})
     listed = data.get("supported") or data.get("supportedVersions") or []
     if set(listed) & set(MODERN):
         return "modern"
@@ -210,7 +213,7 @@ def next_step(reply):
     code = reply.get("error", {}).get("code")
     if code in (-32020, -32021):
         return "give up"
-    data = reply["error"].get("data", {}) if code == -32022 else reply.get("result", {})
+    data = reply["error"]["data"] if code == -32022 else reply.get("result", {})
     listed = data.get("supported") or data.get("supportedVersions") or []
     if set(listed) & set(MODERN):
         return "modern"

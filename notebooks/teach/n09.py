@@ -28,6 +28,7 @@ def headers(method: str, name: str | None = None, version: str = "2026-07-28") -
 
 PAY = message("tools/call", name="pay", arguments={"coins": 1})
 READ = message("resources/read", uri="bank:/rates")
+ASK = message("prompts/get", name="letter")
 
 check_mismatch = Exercise(
     "mismatch",
@@ -45,6 +46,9 @@ check_mismatch = Exercise(
         ((headers("tools/list"), message("tools/list")), "a list is about nothing: no name needed"),
         ((headers("tools/list", "x"), message("tools/list")), "and nobody looks at one"),
         ((headers("tools/call", "PAY"), PAY), "header names ignore case, their values do not"),
+        ((headers("prompts/get", "letter"), ASK), "a prompt has a name, like a tool"),
+        ((headers("prompts/get", "poem"), ASK), "and it may be another"),
+        ((headers("tools/list", "pay", "2025-11-25"), PAY), "two are wrong: the first one counts"),
     ],
     solution="""
 def mismatch(headers, message):
@@ -126,6 +130,8 @@ check_encode = Exercise(
         (("pay\r\nAuthorization: Bearer boss",), "a line break would begin a header of its own!"),
         (("a\tb",), "other control characters are not printable either"),
         (("=?base64?cGF5?=",), "this looks encoded, and would be read as something else"),
+        (("=?base64? is the mark",), "this only begins like it, and can stay"),
+        (("coins=how many?=",), "and this only ends like it"),
     ],
     solution="""
 def encode(text):
@@ -331,6 +337,7 @@ LINES = [
     ('{"start": "POST /elsewhere"}', status(404)),
     ('{"start": "GET /mcp"}', status(405)),
     ('{"Content-Type": "text/plain"}', status(415)),
+    ('{"Content-Type": "application/json; charset=utf-8"}', FINE),
     ('{"body": "one hundred coins, please"}', status(400, error(-32700))),
     ('{"notification": true}', status(202)),
     ('{"Mcp-Method": "make/coffee"}', status(404, error(-32601, 1))),

@@ -90,6 +90,7 @@ check_hear = Exercise(
             "its params are no object; nobody waits for an error, so ignore it",
         ),
         (({1: "count"}, cancels(1, "notifications/progress")), "that was about something else"),
+        (({"ears": "listen"}, cancels("ears")), "ids may be strings"),
     ],
     solution="""
 def hear(in_flight, message):

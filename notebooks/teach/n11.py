@@ -137,6 +137,7 @@ def opened(sealed):
         ),
     ],
     given={"hmac": hmac, "json": json, "code": code},
+    raises=ValueError,
     label=lambda sealed: f"opened({sealed[:30]!r}{'…' if len(sealed) > 30 else ''})",
 )
 

@@ -27,6 +27,7 @@ check_may_ask = Exercise(
         (({"completions": {}}, "completion/complete"), "the one name with a letter too many"),
         ((NOTES, "resources/subscribe"), "to be told of changes stands inside, on its own"),
         ((WATCH, "resources/subscribe"), "here it is"),
+        ((TOOLS, "resources/subscribe"), "and here there are no resources at all"),
         (({"resources": {"subscribe": False}}, "resources/subscribe"), "and here it is denied"),
     ],
     solution="""

@@ -10,6 +10,16 @@ from minimcp import ToolError
 from .exercise import Exercise, Mistake
 from .lines import call, error, failed, line, result, text
 
+
+def understood(meaning: Any, code: int, out: str, err: str) -> Any:
+    """What it means, and if it failed, whether one learns why."""
+    try:
+        return meaning(code, out, err)
+    except ToolError as error:
+        why = str(error).strip()
+        return {"raises": "ToolError", "says why": why != "" and err.strip() in why}
+
+
 check_meaning = Exercise(
     "meaning",
     cases=[
@@ -17,6 +27,7 @@ check_meaning = Exercise(
         ((0, '{"mean": 3}\n', ""), "JSON is a value"),
         ((0, "[1, 2]\n", ""), "also this"),
         ((0, "2 and 2\n", ""), "begins like JSON, and is none"),
+        ((0, "Name: \n", ""), "only the newline goes; the blank was meant"),
         ((0, "", ""), "it had nothing to say"),
         ((0, "fine\n", "warning: this is old\n"), "who talks on stderr has not failed"),
         ((1, "", "no numbers\n"), "the exit code says that it failed, and stderr says why"),
@@ -70,8 +81,21 @@ def meaning(code, out, err):
 """,
             "you want JSON from everybody; 'echo Hello' should be good enough",
         ),
+        Mistake(
+            """
+def meaning(code, out, err):
+    if code != 0:
+        raise ToolError(out)
+    try:
+        return json.loads(out)
+    except ValueError:
+        return out.rstrip("\\n")
+""",
+            "you say what it printed; why it failed stands on stderr",
+        ),
     ],
     given={"ToolError": ToolError, "json": json},
+    use=understood,
 )
 
 A = '{"name": "a", "inputSchema": {"type": "object"}}'

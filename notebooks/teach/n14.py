@@ -101,6 +101,7 @@ CALLS = {
     "gone": raising(ConnectionError("the server ended")),
     "late": raising(TimeoutError("no answer in 60 s")),
     "long": result(words("x" * 30_000)),
+    "just short enough": result(words("x" * 20_000)),
 }
 check_tell = Exercise(
     "tell",
@@ -113,6 +114,7 @@ check_tell = Exercise(
         (("gone",), "one server is gone, the others are not: the work goes on"),
         (("late",), "perhaps another way is quicker"),
         (("long",), "a model reads what you pay for; 20,000 characters are enough"),
+        (("just short enough",), "nothing is missing, so nothing is said about it"),
     ],
     solution="""
 def tell(call):

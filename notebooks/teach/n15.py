@@ -64,6 +64,7 @@ CASES = [
     (1, reply({}), "fine"),
     (1, None, "silence: whoever asked waits for ever"),
     (0, reply({"id": 0}), "0 is an id like any other"),
+    (1, reply({"id": 2}), "an answer, but to another question"),
     (1, reply({"id": True}), "true is not 1, though Python finds them equal"),
     (1, reply({"id": 1.0}), "1.0 is not 1 either: it is another text on the wire"),
     ("1", reply({"id": 1}), "the text is not the number"),
