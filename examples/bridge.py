@@ -16,7 +16,8 @@ from queue import Empty, Queue
 from typing import Any
 
 from minimcp import Context, InputRequired, Server, ToolError
-from minimcp.protocol import INPUTS, Message, dumps
+from minimcp.mrtr import demand
+from minimcp.protocol import Message, dumps
 from minimcp.tools import error_result
 
 PATIENCE = 120  # seconds; the client may have to ask a person
@@ -33,10 +34,12 @@ class BridgeServer(Server):
 
     def handle(self, message: Any, peer: Any) -> Message | None:
         """Take what answers a question of ours; all else goes its ordinary way."""
-        if isinstance(message, dict) and "method" not in message:
-            box = self.waiting.pop(str(message.get("id")), None)
-            if box:
-                box.put(message)
+        method = message.get("method", "") if isinstance(message, dict) else None
+        if method == "notifications/initialized":
+            peer.ready = True
+        box = self.waiting.pop(str(message.get("id")), None) if method == "" else None
+        if box:
+            box.put(message)
         return super().handle(message, peer)
 
     def method(self, name: str, **options: Any) -> Callable[[Any], Any]:
@@ -70,7 +73,9 @@ def bridged(call: Callable[..., Any], waiting: Waiting) -> Callable[..., Any]:
 def ask(context: Context, question: Message, waiting: Waiting) -> Any:
     """Send one request to the client and wait for what it answers."""
     if context.peer is context.server.peer:  # a connection that lasts, so it shook hands
-        context.require(INPUTS[question["method"]])
+        demand(context, question)
+        if not hasattr(context.peer, "ready"):
+            raise ToolError("a question has to wait for notifications/initialized; call again then")
     ident = uuid.uuid4().hex  # nobody else can guess it, so nobody else can answer
     box = waiting[ident] = Queue(1)
     context.peer.send(dumps({"jsonrpc": "2.0", "id": ident, **question}))

@@ -454,17 +454,18 @@ server.capabilities["resources"]["subscribe"] = True
 @server.method("resources/subscribe", era="legacy")
 def subscribe(params: dict[str, Any], context: Context) -> None:
     """Take note of an older client that wants to hear of a resource."""
-    uri = expect(params, "uri", str, "params")
+    unsubscribe(params, context)  # once is enough
     if context.peer is server.peer:  # a connection that lasts, so that there is a way to tell
-        server.listeners[context] = {"resourceSubscriptions": [uri]}
+        server.listeners[context] = {"resourceSubscriptions": [params["uri"]]}
 
 
 @server.method("resources/unsubscribe", era="legacy")
 def unsubscribe(params: dict[str, Any], context: Context) -> None:
     """And of one that does not any more."""
+    uri = expect(params, "uri", str, "params")
     for other in list(server.listeners):
         mine = other.peer is context.peer and other.method == "resources/subscribe"
-        if mine and other.params.get("uri") == params.get("uri"):
+        if mine and other.params["uri"] == uri:
             server.listeners.pop(other, None)
 
 
@@ -552,7 +553,7 @@ def complete(params: dict[str, Any], context: Context) -> dict[str, Any]:
     about = expect(params, "ref", dict, "params")
     argument = expect(params, "argument", dict, "params")
     beginning = expect(argument, "value", str, "params.argument")
-    if about.get("name") not in PROMPTS and about.get("uri") != TEMPLATE:
+    if str(about.get("name")) not in PROMPTS and about.get("uri") != TEMPLATE:
         raise ProtocolError(INVALID_PARAMS, "params.ref: no such prompt or template")
     found = [word for word in WORDS if word.startswith(beginning)]
     return {"completion": {"values": found, "total": len(found), "hasMore": False}}

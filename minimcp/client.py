@@ -5,14 +5,13 @@ https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from threading import Lock
 from typing import Any, Literal, NamedTuple
 
 from . import protocol
-from .connection import Connection
+from .connection import Connection, reading
 from .eras import INFO, negotiate, wish
 from .protocol import JSON, MISSING, Message, Params, ProtocolError
 from .schema import checker, explain
@@ -35,15 +34,6 @@ class ToolResult(NamedTuple):
     structured: JSON
     content: list[Params]
     is_error: bool
-
-
-@contextmanager
-def reading(what: str) -> Iterator[None]:
-    """Nonsense in a reply shows where it is used; here it gets a name."""
-    try:
-        yield
-    except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
-        raise ConnectionError(f"malformed reply to {what}: {error!r}") from None
 
 
 class Client:

@@ -8,7 +8,8 @@ three of them.
 https://modelcontextprotocol.io/specification/2026-07-28/basic#messages
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from queue import Empty, Queue  # a SimpleQueue may wait for ever if its time is up at once
 from threading import BoundedSemaphore, Thread
 from typing import Any
@@ -134,3 +135,12 @@ class Connection:
         """End the connection. Always returns."""
         self.lose(reason)
         self.wire.close()
+
+
+@contextmanager
+def reading(what: str) -> Iterator[None]:
+    """Nonsense in a reply shows where it is used; here it gets a name."""
+    try:
+        yield
+    except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
+        raise ConnectionError(f"malformed reply to {what}: {error!r}") from None

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from io import FileIO, TextIOWrapper
+from threading import RLock
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from . import protocol
@@ -70,7 +71,8 @@ class Peer:
             ident: Any = params.get("requestId")
             wanted = self.in_flight.pop(ident, None) if is_id(ident) else None
             if wanted:
-                tell(f"{ident!r} cancelled: {params.get('reason')!r}")
+                with wanted.turn:  # what it is about to say is said first
+                    tell(f"{ident!r} cancelled: {params.get('reason')!r}")
 
     def finish(self, reply: Message) -> None:
         """Send the reply to a request that was left open."""
@@ -97,6 +99,7 @@ class Context:
         declared = self.meta.get(protocol.CAPABILITIES_KEY)
         self.capabilities: Params = declared if self.modern else peer.capabilities
         self.inputs: Params = {}
+        self.turn = RLock()  # one thread at a time, and none after the answer
 
     def open(self) -> Context:
         """Put the request in flight; refuse an id that is there already."""
@@ -107,7 +110,8 @@ class Context:
 
     def close(self) -> bool:  # ADR-0015
         """Take the request out of flight; false if it was not wanted any more."""
-        return not self.cancelled and self.peer.in_flight.pop(self.id, None) is self
+        with self.turn:
+            return not self.cancelled and self.peer.in_flight.pop(self.id, None) is self
 
     @property
     def cancelled(self) -> bool:
@@ -116,19 +120,21 @@ class Context:
 
     def notify(self, method: str, params: Params) -> None:
         """Send a notification about this request, unless it is over."""
-        if not self.cancelled:
-            self.peer.send(dumps({"jsonrpc": "2.0", "method": method, "params": params}))
+        with self.turn:
+            if not self.cancelled:
+                self.peer.send(dumps({"jsonrpc": "2.0", "method": method, "params": params}))
 
     def progress(
         self, value: float, total: float | None = None, message: str | None = None
     ) -> None:
         """Say how far the work is; only what grew is sent, and only to a client that asked."""
         token = self.meta.get("progressToken")
-        if is_id(token) and value > self.progress_made:
-            self.progress_made = value
-            said = {"progressToken": token, "progress": value, "total": total, "message": message}
-            shown = {key: one for key, one in said.items() if one is not None}
-            self.notify("notifications/progress", shown)
+        said = {"progressToken": token, "progress": value, "total": total, "message": message}
+        shown = {key: one for key, one in said.items() if one is not None}
+        with self.turn:
+            if is_id(token) and value > self.progress_made:
+                self.progress_made = value
+                self.notify("notifications/progress", shown)
 
     def log(self, level: str, data: JSON, logger: str | None = None) -> None:
         """Send a log message, if the server declares `logging` and the client wants this level."""
@@ -138,12 +144,18 @@ class Context:
             named = {"logger": logger} if logger else {}
             self.notify("notifications/message", {"level": level, "data": data, **named})
 
-    def require(self, capability: str) -> None:
-        """Refuse the request unless the client declared a capability, such as `sampling`."""
-        if isinstance(self.capabilities.get(capability), dict):
+    def require(self, capability: str, part: str | None = None) -> None:
+        """Refuse the request unless the client declared a capability, such as `sampling`.
+
+        `part` is one inside of it, such as `tools`; an empty `elicitation` has the part `form`.
+        """
+        declared = self.capabilities.get(capability)
+        if isinstance(declared, dict) and (part is None or part in (declared or ["form"])):
             return
-        text = f"this needs the client capability {capability!r}, which was not declared"
+        lacking: Params = {part: {}} if part and (declared or part != "form") else {}
+        name = ".".join([capability, *lacking])
+        text = f"this needs the client capability {name!r}, which was not declared"
         if not self.modern:
             raise ToolError(text)
-        data: Params = {"requiredCapabilities": {capability: {}}}
+        data: Params = {"requiredCapabilities": {capability: lacking}}
         raise ProtocolError(protocol.MISSING_CAPABILITY, text, data)

@@ -126,7 +126,8 @@ def _ways(nodes: Iterable[Any]) -> int:
             low, high, body = operand
             most = max(most, min(high - low + 1, 40), _ways(body) ** min(high, 40))
         elif name == "BRANCH":
-            clear = all(way and str(way[0][0]) == "LITERAL" for way in operand[1])
+            firsts = {chr(way[0][1]).lower() for way in operand[1] if str(way[:1]).count("LITERAL")}
+            clear = len(firsts) == len(operand[1])  # the first letter says which way it is
             most = max(most, 1 if clear else len(operand[1]), *map(_ways, operand[1]))
         elif name in ("SUBPATTERN", "ASSERT", "ASSERT_NOT"):
             most = max(most, _ways(operand[-1]))

@@ -278,6 +278,8 @@ class Post(Peer):  # ADR-0008
 
     def hear(self, message: Message) -> None:
         """Take a notification and do nothing: a cancellation would need a connection."""
+        if self.revision not in (None, *protocol.MODERN, *protocol.LEGACY):
+            raise self.unserved()
         if "method" not in message and not self.version:
             raise ProtocolError(protocol.INVALID_REQUEST, "a response, but there was no question")
 
@@ -289,8 +291,8 @@ class Post(Peer):  # ADR-0008
         elif not self.version and context.method != "initialize":
             raise self.unserved()
         self.admitted = True
-        if self.status == GONE:  # subtle: it hung up before the request was in flight
-            self.leave()
+        if self.status == GONE and not self.version:  # while this waited for a thread
+            raise ProtocolError(protocol.INTERNAL_ERROR, "the client has gone")
 
     def unserved(self) -> ProtocolError:
         """What is wrong with a request that names no revision but perhaps in a header."""
@@ -302,11 +304,13 @@ class Post(Peer):  # ADR-0008
         return ProtocolError(code, text, None if self.revision in codes else data)
 
     def send(self, line: str) -> None:
-        """Send a notification to a client that takes events; stop one that does not read them."""
-        if len(self.box) >= BACKLOG:
+        """Send a notification to a client that takes events. Of those that wait to be read there
+        is a limit: a call goes on unheard then, and a listener is gone."""
+        full = len(self.box) >= BACKLOG
+        if full and any(one in self.app.server.listeners for one in [*self.in_flight.values()]):
             self.leave()
             raise BrokenPipeError(f"{BACKLOG} events wait to be read")
-        if takes_events(self.headers):
+        if takes_events(self.headers) and not full and self.status != GONE:
             self.put(line)
 
     def finish(self, reply: Message) -> None:

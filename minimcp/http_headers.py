@@ -46,7 +46,8 @@ def stands_for(value: str | None, text: str | None) -> bool:
     """
     if value is None or text is None:
         return value is text
-    return value.isprintable() and value == (marked(text) if MARKED.fullmatch(value) else text)
+    shown = value.replace("\t", " ").isprintable()
+    return shown and value == (marked(text) if MARKED.fullmatch(value) else text)
 
 
 # ## Arguments in headers

@@ -17,6 +17,7 @@ import time
 from . import protocol
 from .context import Context
 from .protocol import INVALID_PARAMS, JSON, Params, ProtocolError, dumps, expect, loads
+from .schema import Schema, checker, explain
 from .tools import error_result
 
 TTL = 600  # seconds for which a client may take its time
@@ -53,33 +54,43 @@ class InputRequired:
         if not context.modern or context.method not in protocol.NAMED:
             raise ProtocolError(protocol.INVALID_REQUEST, f"a server {NOT_HERE}")
         for request in self.requests.values():
-            _require(context, request["method"], request.get("params", {}))
+            demand(context, request)
         asked = {"inputRequests": self.requests} if self.requests else {}
         kept = {} if self.state is None else {"requestState": seal(self.state, context)}
         return {"resultType": "input_required", **asked, **kept}
 
 
-def _require(context: Context, method: str, params: Params) -> None:
-    """Ask nothing that the client did not declare; an empty `elicitation` means forms only."""
-    capability = protocol.INPUTS[method]
-    context.require(capability)
-    mode = params.get("mode", "form")
-    if capability == "elicitation" and mode not in (context.capabilities[capability] or ["form"]):
-        data: Params = {"requiredCapabilities": {capability: {mode: {}}}}
-        raise ProtocolError(protocol.MISSING_CAPABILITY, f"no elicitation by {mode} here", data)
+def demand(context: Context, request: Params) -> None:
+    """Ask nothing that the client did not declare."""
+    method, params = request["method"], request.get("params", {})
+    part = "tools" if params.keys() & {"tools", "toolChoice"} else None
+    form = method == "elicitation/create"
+    context.require(protocol.INPUTS[method], params.get("mode", "form") if form else part)
 
 
 # ## The retry
 #
 # It may reach another process than the question came from. Nothing waits for it here, and often
-# it never comes.
+# it never comes. Nobody here knows which question an answer belongs to, but all answers have one
+# of three shapes: what a person decided, what a model said, or a list of folders.
+
+TEXT: Schema = {"type": "string"}
+FORM = {"action": {"enum": ["accept", "decline", "cancel"]}, "content": {"type": "object"}}
+ROOT: Schema = {"type": "object", "properties": {"uri": TEXT}, "required": ["uri"]}
+FOLDERS = {"roots": {"type": "array", "items": ROOT}}
+SHAPES: list[Schema] = [
+    {"type": "object", "properties": FORM, "required": ["action"]},
+    {"type": "object", "properties": FOLDERS, "required": ["roots"]},
+    {"type": "object", "properties": {"model": TEXT}, "required": ["role", "content", "model"]},
+]
+check = checker({"type": "object", "additionalProperties": {"anyOf": SHAPES}})
 
 
 def resume(context: Context) -> None:
     """Read what a retry brought into `context.inputs` and `context.state`, or refuse it."""
-    inputs = expect(context.params, "inputResponses", dict, "params", {})
-    for key in inputs:
-        expect(inputs, key, dict, "params.inputResponses")
+    inputs = context.params.get("inputResponses", {})
+    if problems := check(inputs):
+        raise ProtocolError(INVALID_PARAMS, explain(problems, "params.inputResponses"))
     if "requestState" in context.params:
         context.state = unseal(expect(context.params, "requestState", str, "params"), context)
     context.inputs = inputs

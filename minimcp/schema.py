@@ -67,12 +67,18 @@ def is_type(value: JSON, name: str) -> bool:
 
 
 def frozen(value: JSON) -> Hashable:
-    """Equal for equal JSON, at any depth: `1` is `1.0`, but `true` is not `1`."""
+    """Equal for equal JSON, at any depth: `1` is `1.0`, but `true` is not `1`.
+
+    Numbers become texts, since anybody can find thousands of numbers that have one hash.
+    """
     if isinstance(value, list):
         return tuple(map(frozen, value))
     if isinstance(value, dict):
         return frozenset((key, frozen(one)) for key, one in value.items())
-    return (bool, value) if isinstance(value, bool) else value
+    if value is None or isinstance(value, str):
+        return value
+    whole = type(value) is not bool and value == int(value)
+    return type(value) is bool, str(int(value) if whole else value)
 
 
 def same(one: JSON, other: JSON) -> bool:

@@ -79,6 +79,7 @@ class Server:
         context = None
         try:
             if not is_request(message):
+                ident = None  # to a refusal of what asked nothing, too
                 peer.hear(message)
                 return None
             context = Context(self, peer, message).open()

@@ -79,7 +79,7 @@ class Leader(threading.Thread):  # ADR-0007
     def __init__(self, loop: "Loop") -> None:
         super().__init__(daemon=True)
         self.loop, self.deposed = loop, False
-        self.line = ""  # the line that it is busy with
+        self.line = self.answered = ""  # what it is busy with; what has a reply
 
     def run(self) -> None:
         try:
@@ -95,7 +95,7 @@ class Leader(threading.Thread):  # ADR-0007
             loop.ended = loop.ended or not line
             if not loop.awake.is_set():
                 loop.awake.set()
-            loop.answer(line)
+            loop.answer(line, self)
             self.line = ""
 
 
@@ -119,10 +119,11 @@ class Loop:
             self.leader.deposed, self.leader = True, leader
             self.threads = [*filter(Leader.is_alive, self.threads), leader]
 
-    def answer(self, line: str) -> None:
+    def answer(self, line: str, leader: Leader) -> None:
         """Serve one line, if the client is still there for the reply."""
         try:
             reply = self.server.handle_line(line, self.peer)
+            leader.answered = line
             if reply is not None:
                 self.wire.write(reply)
         except OSError:
@@ -135,7 +136,7 @@ class Loop:
             leader, line = self.leader, self.leader.line
             if line:
                 time.sleep(PATIENCE)
-                stuck = self.wire.writing.locked()  # in a client that does not read
+                stuck = leader.answered is line  # in a client that does not read the reply
                 if leader.line is line and not stuck and not self.ended:
                     self.appoint()
                 continue

@@ -7,7 +7,7 @@ https://modelcontextprotocol.io/specification/2026-07-28/server/tools
 """
 
 import string
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from .context import Context
 from .envelope import unexpected
@@ -22,6 +22,8 @@ OF_OBJECT: Final = {
     "required": ["type"],
     "properties": {"type": {"enum": ["object"]}},
 }
+
+BLOCK: Final = {"type": "object", "required": ["type"], "properties": {"type": {"type": "string"}}}
 
 # ## The two methods
 
@@ -86,8 +88,9 @@ class Tool:
             from .http_headers import annotated
 
             annotated(self.definition["inputSchema"])  # `ValueError` for a mark that cannot work
-        self.makes_blocks = returned == Content
-        self.check_result = checker(self.definition.get("outputSchema", {}))
+        self.makes_blocks = makes_blocks(returned)
+        blocks = {"type": "array", "items": BLOCK} if self.makes_blocks else {}
+        self.check_result = checker(blocks or self.definition.get("outputSchema", {}))
 
     def listed(self, modern: bool) -> Params:
         """The definition; older revisions know no output but objects, no schema but a dict."""
@@ -116,18 +119,23 @@ class Tool:
             return text_result(value)
         if type(value) not in SCALARS:
             value = loads(text)  # plain JSON, whatever came: dataclasses, tuples, enums
-        if self.makes_blocks:
-            return {"content": value}
         if problems := self.check_result(value):
             raise ToolError(f"the result breaks its schema:\n{explain(problems, 'result')}")
+        if self.makes_blocks:
+            return {"content": value}
         structured = {"structuredContent": value} if modern or isinstance(value, dict) else {}
         return text_result(text) | structured
+
+
+def makes_blocks(hint: Any) -> bool:
+    """Whether a function returns content blocks, perhaps among other things."""
+    return Content in (hint, *get_args(hint))
 
 
 def output_schema(hint: Any) -> Params:
     """What a definition says about the result, if a type hint promises more than text."""
     try:
-        silent = hint in (str, Any) or hint == Content
+        silent = hint in (str, Any) or makes_blocks(hint)
         return {} if silent else {"outputSchema": read_hint(hint).schema}
     except (TypeError, RecursionError):
         return {}

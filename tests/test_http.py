@@ -1012,4 +1012,67 @@ def test_who_hung_up_before_the_call_began_has_cancelled_it():
         assert [line for line in post.box if line] == []
 
     asyncio.run(late())
-    assert found == [True]
+    assert found == []  # it never began
+
+
+@pytest.mark.req("S-CANC-07")
+def test_a_call_goes_on_when_what_it_says_is_not_read_and_its_reply_still_comes(monkeypatch):
+    monkeypatch.setattr("minimcp.http.BACKLOG", 50)
+    server, message = Server("demo"), call("chatter", meta={"progressToken": 1})
+
+    @server.tool
+    def chatter(context: Context) -> int:
+        for number in range(1000):
+            context.progress(number)
+        return number
+
+    async def scenario():
+        sent, never = [], asyncio.Event()
+
+        async def receive():
+            await (never.wait() if sent else asyncio.sleep(0))
+            return {"type": "http.request", "body": json.dumps(message).encode()}
+
+        async def send(event):
+            sent.append(event)
+            await asyncio.sleep(0.05)  # a slow reader
+
+        await asyncio.wait_for(app(server)(scope_of(message), receive, send), 20)
+        return b"".join(event.get("body", b"") for event in sent)
+
+    events = [*filter(None, asyncio.run(scenario()).decode().split("\n\n"))]
+    assert len(events) < 200
+    assert json.loads(events[-1].removeprefix("data: "))["result"]["structuredContent"] == 999
+
+
+@pytest.mark.req("S-CANC-08")
+def test_a_legacy_call_goes_on_however_much_it_says_to_a_client_that_is_gone(monkeypatch):
+    monkeypatch.setattr("minimcp.http.BACKLOG", 50)
+    server, found = Server("demo"), []
+
+    @server.tool
+    def chatter(context: Context) -> None:
+        for number in range(1000):
+            context.progress(number)
+        found.append(number)
+
+    async def late():
+        message = legacy("tools/call", {"name": "chatter", "_meta": {"progressToken": 1}})
+        headers = headers_for(message) | {"MCP-Protocol-Version": LEGACY}
+        post = Post(app(server), {key.lower(): one for key, one in headers.items()})
+        post.leave()
+        post.answer(json.dumps(message).encode())
+        assert [line for line in post.box if line] == []
+
+    asyncio.run(late())
+    assert found == [999]
+
+
+@pytest.mark.req("S-LHTTP-03", "S-HTTP-09")
+@pytest.mark.parametrize("version", ["banana", "1999-01-01", "2024-11-05"])
+def test_what_names_a_revision_that_is_not_served_is_refused_even_if_it_asks_nothing(site, version):
+    told = {"MCP-Protocol-Version": version}
+    for message in (notification("notifications/initialized"), {"id": 9, "result": {}}):
+        reply = site.post({"jsonrpc": "2.0", **message}, headers=told)
+        assert reply.status == 400
+        assert (reply.json["error"]["code"], "id" in reply.json) == (-32022, False)

@@ -213,12 +213,54 @@ def test_missing_answers_are_asked_for_again():
 @pytest.mark.req("S-MRTR-12")
 def test_answers_that_nobody_asked_for_do_no_harm():
     server = asking({"a": WHO})
-    answers = {"a": ANSWER, "zzz": {"anything": [1]}, "": {}}
+    answers = {"a": ANSWER, "zzz": {"roots": []}, "": {"action": "decline"}}
     assert call(server, inputResponses=answers) == complete(DONE)
 
 
+TOOLS = {"tools": [{"name": "t", "inputSchema": {"type": "object"}}]}
+
+
+@pytest.mark.req("S-MRTR-04")
+@pytest.mark.parametrize("more", [TOOLS, {"toolChoice": {"mode": "auto"}}, {**TOOLS, "tools": []}])
+def test_a_model_is_offered_tools_only_if_the_client_declared_that(more):
+    server = asking({"a": {**SAMPLE, "params": {**SAMPLE["params"], **more}}})
+    needed = {"requiredCapabilities": {"sampling": {"tools": {}}}}
+    refused = call(server, capabilities={"sampling": {}})
+    assert_error(refused, -32021, "sampling.tools", data=needed)
+    assert call(server, capabilities={"sampling": {"tools": {}}})["result"]["inputRequests"]
+
+
+SHAPED = [
+    {"action": "decline"},
+    {"role": "assistant", "content": {"type": "text", "text": "hm"}, "model": "m"},
+    {"roots": [{"uri": "file:///x"}]},
+    {"roots": []},
+]
+MISSHAPEN = [
+    {"action": "no-such-action"},
+    {"action": "accept", "content": "text"},
+    {"roots": 5},
+    {"roots": [5]},
+    {"roots": [{}]},
+    {"role": "assistant", "content": {}},
+    {"capital": "Paris"},
+    {},
+]
+
+
 @pytest.mark.req("S-MRTR-13")
-@pytest.mark.parametrize("broken", [None, [], "x", 5, True, {"a": 12345}, {"a": None}, {"a": []}])
+@pytest.mark.parametrize("answer", SHAPED)
+def test_an_answer_has_the_shape_of_one_of_three(answer):
+    server = asking({"a": WHO})
+    assert call(server, inputResponses={"a": answer}) == complete(DONE)
+
+
+@pytest.mark.req("S-MRTR-13")
+@pytest.mark.parametrize(
+    "broken",
+    [None, [], "x", 5, True, {"a": 12345}, {"a": None}, {"a": []}]
+    + [{"a": answer} for answer in MISSHAPEN],
+)
 def test_answers_of_a_wrong_form_are_refused(broken):
     server = asking({"a": WHO})
     assert_error(call(server, inputResponses=broken), -32602, "params.inputResponses")

@@ -1,12 +1,16 @@
 """PROG: how far the work is, told to those who asked, and to nobody else."""
 
+import itertools
 import json
+import sys
 import threading
+import time
 
 import pytest
 from support import (
     MODERN,
     assert_error,
+    cancelled,
     complete,
     exchange,
     initialize,
@@ -14,6 +18,7 @@ from support import (
     modern,
     plain,
     server_file,
+    until,
 )
 
 from minimcp import Client, Context, Server
@@ -261,3 +266,67 @@ def test_a_server_that_keeps_talking_cannot_put_off_the_timeout(tmp_path):
             client.call_tool("chat", timeout=0.5)
         assert client.call_tool("quick", {}).text == "quick"
     assert len(notes) > 3
+
+
+def busy(tell):
+    """A server whose tool `work` makes four threads report at once, by way of `tell`."""
+    server = Server("demo", version="1.0.0")
+
+    @server.tool
+    def work(context: Context) -> str:
+        threads = [threading.Thread(target=tell, args=(context,)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(0.02)
+        return "done"
+
+    return server
+
+
+@pytest.fixture
+def eager():
+    """Threads change places as often as they can."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(interval)
+
+
+@pytest.mark.req("S-PROG-03")
+def test_progress_of_many_threads_only_grows(eager):
+    numbers = itertools.count(1)
+
+    def tell(context):
+        for _ in range(500):
+            context.progress(next(numbers))
+
+    values = [note["progress"] for note in told(busy(tell), 7)[0]]
+    assert len(values) > 1
+    assert values == sorted(set(values))
+
+
+@pytest.mark.req("S-PROG-04", "S-CANC-03")
+@pytest.mark.parametrize("end", ["answered", "cancelled"])
+def test_nothing_is_said_after_the_end_however_many_threads_speak(eager, end):
+    late = []
+
+    def tell(context):
+        while not context.cancelled:
+            context.progress(next(numbers))
+
+    for _ in range(20):
+        numbers, over, said = itertools.count(1), [], []
+        peer = Peer(lambda line: late.append(line) if over else said.append(line))  # noqa: B023
+        message = modern("tools/call", {"name": "work"}, 1, meta={"progressToken": 7})
+        server = busy(tell)
+        call = threading.Thread(target=server.handle, args=(message, peer))
+        call.start()
+        if end == "cancelled":
+            until(lambda: said)  # noqa: B023
+            peer.hear(cancelled(1))
+            over.append(True)
+        call.join()
+        over.append(True)
+        time.sleep(0.005)
+    assert late == []

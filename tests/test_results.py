@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from support import assert_error, complete, exchange, initialize, legacy, modern
+from support import assert_error, assert_tool_error, complete, exchange, initialize, legacy, modern
 
-from minimcp import Server
+from minimcp import Content, InputRequired, Server
 
 HINTS = {"ttlMs": 60_000, "cacheScope": "public"}
 CACHEABLE = [
@@ -168,3 +168,34 @@ def test_a_handler_that_returns_no_object_is_at_fault(value):
     for request in modern, legacy:
         assert_error(exchange(server, request("acme/wrong")), -32603)
         assert_error(exchange(server, request("no/such")), -32601)
+
+
+PICTURE = [{"type": "image", "data": "aGk=", "mimeType": "image/png"}]
+
+
+@pytest.mark.parametrize("hint", [Content, Content | None, Content | InputRequired])
+def test_blocks_are_blocks_whatever_else_a_tool_may_return(hint):
+    server = Server("demo", version="1.0.0")
+
+    def look():
+        return PICTURE
+
+    look.__annotations__["return"] = hint
+    server.tool(look)
+    assert "outputSchema" not in server.tools["look"].definition
+    reply = exchange(server, modern("tools/call", {"name": "look"}))
+    assert reply["result"]["content"] == PICTURE
+
+
+@pytest.mark.req("S-CALL-08")
+@pytest.mark.parametrize(
+    "blocks", [{"type": "text", "text": "x"}, ["x"], 5, None, [{}], [{"type": 5}]]
+)
+def test_blocks_that_are_none_are_not_sent(blocks):
+    server = Server("demo", version="1.0.0")
+
+    @server.tool
+    def look() -> Content:
+        return blocks
+
+    assert_tool_error(exchange(server, modern("tools/call", {"name": "look"})), "result")

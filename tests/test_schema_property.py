@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
 
-from minimcp.schema import SUBSET, validate
+from minimcp.schema import SUBSET, frozen, validate
 
 TYPES = ["object", "array", "string", "boolean", "integer", "number", "null"]
 NAMES = st.sampled_from(["a", "b", "c d"])
@@ -172,3 +172,29 @@ KNOWN = [
 def test_the_validators_give_the_known_answer(schema, value, valid):
     assert (validate(value, schema) == []) is valid
     assert Draft202012Validator(schema).is_valid(value) is valid
+
+
+def test_nobody_can_choose_items_that_are_hard_to_tell_apart():
+    chosen = [number * (2**61 - 1) for number in range(1000)]  # as numbers, all have one hash
+    assert len({*map(hash, chosen)}) == 1
+    assert len({hash(frozen(number)) for number in chosen}) > 990
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "equal"),
+    [
+        (1, 1.0, True),
+        (1, "1", False),
+        (1, True, False),
+        ("True", True, False),
+        (None, "None", False),
+        (0, -0.0, True),
+        (2**53, float(2**53), True),
+        (2**53 + 1, float(2**53), False),
+        (1e300, int(1e300), True),
+        (0.1, 0.1, True),
+        ([1, [2.0]], [1.0, [2]], True),
+    ],
+)
+def test_what_is_equal_in_json_is_equal_when_frozen(one, other, equal):
+    assert (frozen(one) == frozen(other)) is equal

@@ -7,6 +7,7 @@ import queue
 import signal
 import subprocess
 import sys
+import time
 import types
 from pathlib import Path
 
@@ -715,3 +716,54 @@ def test_who_watches_sleeps_while_nothing_happens():
     loop.looked = False
     loop.watch()
     assert loop.looked
+
+
+TALKATIVE = """
+    from minimcp import Context, Server, run
+    server = Server("talkative")
+
+    @server.tool
+    def talk(context: Context) -> str:
+        done = 0
+        while not context.cancelled:
+            done += 1
+            context.progress(done, message="x" * 100)
+        print("stopped")
+        return "said it all"
+
+    @server.tool
+    def quick() -> str:
+        return "here"
+
+    run(server)
+"""
+
+
+@pytest.mark.req("S-ENV-15", "S-CANC-02")
+def test_a_tool_that_talks_faster_than_the_client_reads_can_be_cancelled(tmp_path):
+    with Stdio(server_file(tmp_path, TALKATIVE)) as server:
+        message = call("talk", 1)
+        message["params"]["_meta"]["progressToken"] = "t"
+        server.send(message)
+        for _ in range(300):
+            server.read()
+        server.send(cancelled(1), call("quick", 2))
+        said = 0
+        while server.read().get("id") != 2:
+            said += 1
+            time.sleep(0.00002)  # the client has something to do as well
+            assert said < 200_000
+        until(lambda: "stopped" in server.stderr)
+        assert server.ask(call("quick", 3))["id"] == 3
+
+
+@pytest.mark.req("S-STDIO-06")
+def test_the_end_of_input_ends_a_server_whose_tool_talks_on(tmp_path):
+    with Stdio(server_file(tmp_path, TALKATIVE)) as server:
+        message = call("talk", 1)
+        message["params"]["_meta"]["progressToken"] = "t"
+        server.send(message)
+        server.read()
+        server.close_stdin()
+        server.read_all()
+        assert server.wait() == 0
