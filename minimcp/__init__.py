@@ -26,7 +26,16 @@ HOMES = {
     "InputRequired": "mrtr",
     "run": "cli",
 }
-__all__ = [*HOMES]
+__all__ = [
+    "Client",
+    "Content",
+    "Context",
+    "InputRequired",
+    "ProtocolError",
+    "Server",
+    "ToolError",
+    "run",
+]
 
 
 def __getattr__(name: str) -> Any:

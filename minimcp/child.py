@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from queue import Full, Queue
 from subprocess import PIPE, Popen
-from threading import Thread
+from threading import Thread, current_thread
 from typing import Any
 
 from .context import Peer, tell
@@ -54,6 +54,8 @@ class Child:
 
         What has no timeout, since nothing is waited for, is given up after a moment.
         """
+        if timeout is not None and current_thread() in self.threads:
+            raise RuntimeError("a callback must not wait for the server; ask from another thread")
         try:
             seconds = FIRM if timeout is None else max(timeout, 0)
             self.outbox.put(dumps(message).encode() + b"\n", timeout=seconds)
@@ -79,7 +81,7 @@ class Child:
 
     def obituary(self) -> str:
         """What is known about its end: exit code, and its last lines on stderr."""
-        for thread in self.threads[:2]:
+        for thread in {*self.threads[:2]} - {current_thread()}:
             thread.join(FIRM)
         code = self.process.poll()
         end = "closed its output" if code is None else f"ended with exit code {code}{self.given_up}"
@@ -96,6 +98,8 @@ class Child:
     def _wait(self) -> None:
         self.process.wait()
         self._signal("SIGKILL")  # what it started and left behind holds our pipes
+        self.threads[2].join(FIRM)
+        self.receive(None)  # and what has left even its group still does
 
     def _drain(self) -> None:
         with self.process.stderr as pipe:

@@ -112,7 +112,7 @@ def talk(client: Client, options: Namespace) -> int:
         print(printable(result.text))
         return int(result.is_error)
     tools = client.list_tools()
-    print(printable(f"tools discovered: {', '.join(tool['name'] for tool in tools)}"))
+    print(printable(f"tools discovered: {', '.join(str(tool['name']) for tool in tools)}"))
     if options.target:
         for tool in tools:
             print(printable(f"  {tool['name']}: {tool.get('description', '')}"))

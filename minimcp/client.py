@@ -3,7 +3,6 @@
 https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns
 """
 
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
@@ -40,11 +39,14 @@ class Client:
     """A conversation with one server: a `Server`, a command as a list, or a URL.
 
     It connects at once; `ConnectionError` says why it could not. `era` is "auto", "modern" or
-    "legacy", and `version` pins a revision. `timeout` (seconds) holds for every request
-    that names none. `on_input` maps what a server may ask ("elicitation/create", …) to a function
-    from its params to the result; exactly these capabilities are declared. `on_notification`
-    gets the method and the params of each notification (the `progressToken` of a call is its
-    id), `trace` the sender ("client" or "server") and each message. `env` is merged over ours.
+    "legacy", and `version` the revision to ask for (a legacy server may answer with another one
+    that we speak). `timeout` (seconds) holds for every request that names none, `probe_timeout`
+    for the first one: silence means that the server is a legacy one. `on_input` maps what a server
+    may ask ("elicitation/create", …) to a function from its params to the result; exactly these
+    capabilities are declared. `on_notification` gets the method and the params of each
+    notification (the `progressToken` of a call is its id), `trace` the sender ("client" or
+    "server") and each message; neither may wait for the server, since nobody listens until they
+    return. `env` is merged over ours.
     """
 
     def __init__(
@@ -76,6 +78,8 @@ class Client:
         try:
             with reading("the first request"):
                 negotiate(self, *self.wanted)
+            if self.closed:  # meanwhile
+                raise ConnectionError("the client is closed")
         except BaseException as error:
             self.connection.close("there was no common revision")
             if isinstance(error, TimeoutError):
@@ -102,7 +106,7 @@ class Client:
 
         Raises `ProtocolError` if the server answers with an error, `TimeoutError` if it does not
         answer, `ConnectionError` if it is gone or talks nonsense. A server that is gone is
-        started again by the next request.
+        started again by the next request, which then takes the time of a first one more.
         """
         with self.lock:
             if self.connection.lost and not self.closed:
@@ -130,8 +134,8 @@ class Client:
         try:
             reply = self.connection.ask(request, timeout)
         except (TimeoutError, ConnectionError) as error:
-            late = isinstance(error, TimeoutError)
-            if late and method not in ("initialize", "server/discover"):  # these never
+            # the first request of all is never cancelled
+            if isinstance(error, TimeoutError) and method not in ("initialize", "server/discover"):
                 self.notify("notifications/cancelled", {"requestId": ident, "reason": "time-out"})
             raise type(error)(f"{what}: {error}") from None
         with reading(what):
@@ -153,29 +157,37 @@ class Client:
 
     # Tools
 
-    def list_tools(self) -> list[Params]:
-        """All tools of all pages, untouched; kept for as long as the server allows (`ttlMs`)."""
+    def list_tools(self, timeout: float | None = None) -> list[Params]:
+        """All tools of all pages, untouched; kept for as long as the server allows (`ttlMs`).
+
+        `timeout` holds for each page. Over HTTP, tools whose `x-mcp-header` marks break a rule are
+        left out.
+        """
         if time.monotonic() >= self.fresh_until:
-            asked, pages = time.monotonic(), self._pages()
+            asked, self.fresh_until = time.monotonic(), -1.0
+            pages = self._pages(timeout)
             with reading("tools/list"):  # only a list can be sliced
                 self.tools = {tool["name"]: tool for page in pages for tool in page["tools"][:]}
-            ttls = [page.get("ttlMs") for page in pages]
-            self.fresh_until = asked + min(ttl if type(ttl) is int else 0 for ttl in ttls) / 1000
+                ttls = [page.get("ttlMs") for page in pages]
+                fresh = min(ttl if type(ttl) is int else 0 for ttl in ttls) / 1000
+            self.fresh_until = self.fresh_until and asked + fresh  # 0.0: it has changed meanwhile
         return list(self.tools.values())
 
-    def _pages(self, again: bool = True) -> list[Params]:
-        pages = [self.request("tools/list")]
+    def _pages(self, timeout: float | None, again: bool = True) -> list[Params]:
+        pages = [self.request("tools/list", None, timeout)]
         cursors: list[str] = []
         while (cursor := pages[-1].get("nextCursor")) is not None:
             if cursor in cursors or len(cursors) == MAX_PAGES:
                 raise ConnectionError("tools/list: the pages have no end")
             cursors.append(cursor)
             try:
-                pages.append(self.request("tools/list", {"cursor": cursor}))
+                pages.append(self.request("tools/list", {"cursor": cursor}, timeout))
             except ProtocolError as error:
                 if error.code != protocol.INVALID_PARAMS or not again:
                     raise
-                return self._pages(again=False)  # the list changed meanwhile: start over, once
+                return self._pages(
+                    timeout, again=False
+                )  # the list changed meanwhile: start over, once
         return pages
 
     def call_tool(
@@ -205,14 +217,16 @@ class Client:
         method: Any = request.get("method")
         if method == "ping":
             return {}
-        if method not in self.on_input:
+        if str(method) not in self.on_input:
             raise ProtocolError(protocol.METHOD_NOT_FOUND, f"this client does not answer {method}")
         return self.on_input[method](request.get("params", {}))
 
     def _inputs(self, result: Params) -> Params:
         """What a retry adds: answers to all questions, and the state untouched."""
         retry = {key: result[key] for key in ("requestState",) if key in result}
-        if questions := result.get("inputRequests"):
+        with reading("a request"):
+            questions = {key: {**one} for key, one in result.get("inputRequests", {}).items()}
+        if questions:
             retry["inputResponses"] = {key: self._answer(one) for key, one in questions.items()}
         return retry
 
@@ -233,4 +247,4 @@ class Client:
 if __name__ == "__main__":
     from minimcp.cli import main
 
-    sys.exit(main())
+    raise SystemExit(main())

@@ -2,14 +2,15 @@
 
 This is JSON-RPC and nothing of MCP. It speaks over a *wire*: any object with `open(receive)`,
 `send(message, timeout)`, `close()` and `obituary()` that calls `receive(line)` for each line that
-comes, and `receive(None)` at the end. A child process, a server in the same process and HTTP are
-three of them.
+comes, and `receive(None)` if it ends by itself. A child process, a server in the same process
+and HTTP are three of them.
 
 https://modelcontextprotocol.io/specification/2026-07-28/basic#messages
 """
 
+import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from queue import Empty, Queue  # a SimpleQueue may wait for ever if its time is up at once
 from threading import BoundedSemaphore, Thread
 from typing import Any
@@ -43,7 +44,7 @@ class Connection:
         trace: Callable[[str, Message], object] | None,
     ) -> None:
         self.wire, self.hear, self.answer, self.trace = wire, hear, answer, trace
-        self.waiting: dict[Any, Queue[Message | None]] = {}
+        self.waiting: dict[Any, Queue[Message | str]] = {}  # a text: why there is no reply
         self.lost = ""  # why nobody is there any more
         self.answers = self.complained = False
         self.slots = BoundedSemaphore(AT_ONCE)
@@ -62,19 +63,20 @@ class Connection:
 
         `TimeoutError` if none comes in `timeout` seconds, `ConnectionError` if none can come.
         """
-        ident, replies = request["id"], Queue[Message | None]()
+        ident, replies = request["id"], Queue[Message | str]()
         self.waiting[ident] = replies
         try:
-            self.send(request, timeout)
-            if self.lost:  # meanwhile
+            if self.lost:
                 self.lose(self.lost)
+            else:
+                self.send(request, timeout)
             reply = replies.get(timeout=max(timeout, 0))
         except Empty:
             raise TimeoutError(f"no answer in {timeout:g} s") from None
         finally:
             self.waiting.pop(ident, None)
-        if reply is None:
-            raise ConnectionError(self.lost)
+        if isinstance(reply, str):
+            raise ConnectionError(reply)
         return reply
 
     # Listening (on a thread of the wire)
@@ -87,32 +89,33 @@ class Connection:
             message = loads(line)
             take = self._take if "method" in message else self._match
             message.keys()
-        except (ProtocolError, TypeError, AttributeError):
-            return self._complain(line)
-        try:
-            if self.trace is not None:
-                self.trace("server", message)
-            take(message)
-        except Exception as error:  # of a callback; we go on listening
-            unexpected(error)
+        except (ProtocolError, TypeError, AttributeError) as error:
+            return self._complain(line, error)
+        if self.trace is not None:
+            _call(self.trace, "server", message)
+        return _call(take, message)
 
     def lose(self, reason: str) -> None:
         """Nobody is there any more: who waits need not."""
         self.lost = self.lost or reason
         while self.waiting:
-            self.waiting.popitem()[1].put(None)
+            self.waiting.popitem()[1].put(self.lost)
 
-    def _complain(self, line: str) -> None:
+    def _complain(self, line: str, error: Exception) -> None:
+        with suppress(ValueError, RecursionError, AttributeError, TypeError):
+            reply = json.loads(line)  # Python reads more than JSON, so somebody learns why
+            if "method" not in reply:
+                self._match({"id": reply.get("id")}, f"malformed reply: {error}")
         if line.strip() and not self.complained:
             self.complained = True
             tell(f"minimcp: skipped, not a message: {line[:200]!r}")
 
-    def _match(self, reply: Message) -> None:
+    def _match(self, reply: Message, instead: str = "") -> None:
         ident = reply.get("id")
         if ident is None and "error" in reply and len(self.waiting) == 1:
             ident = next(iter(self.waiting))  # it can only mean this one
         if is_id(ident) and ident in self.waiting:
-            self.waiting.pop(ident).put(reply)
+            self.waiting.pop(ident).put(instead or reply)
 
     def _take(self, message: Message) -> None:
         if "id" not in message:
@@ -137,10 +140,25 @@ class Connection:
         self.wire.close()
 
 
+def _call(callback: Callable[..., object], *what: object) -> None:
+    """A callback may fail; we go on listening."""
+    try:
+        callback(*what)
+    except Exception as error:
+        unexpected(error)
+
+
 @contextmanager
 def reading(what: str) -> Iterator[None]:
     """Nonsense in a reply shows where it is used; here it gets a name."""
     try:
         yield
-    except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
+    except (
+        LookupError,
+        TypeError,
+        AttributeError,
+        ValueError,
+        ArithmeticError,
+        RecursionError,
+    ) as error:
         raise ConnectionError(f"malformed reply to {what}: {error!r}") from None

@@ -140,7 +140,8 @@ class Context:
         """Send a log message, if the server declares `logging` and the client wants this level."""
         wanted = self.meta.get(protocol.LOG_LEVEL_KEY) if self.modern else self.peer.log_level
         order = protocol.LOG_LEVELS.index
-        if "logging" in self.server.capabilities and wanted and order(level) >= order(wanted):
+        grave = order(level)  # `ValueError` for a level that does not exist, heard or not
+        if "logging" in self.server.capabilities and wanted and grave >= order(wanted):
             named = {"logger": logger} if logger else {}
             self.notify("notifications/message", {"level": level, "data": data, **named})
 

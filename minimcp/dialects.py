@@ -21,7 +21,9 @@ try:
     from jsonschema_specifications import REGISTRY
     from referencing.exceptions import Unresolvable
 except ImportError:
-    raise ImportError("this schema needs the full validator: pip install jsonschema") from None
+    raise ImportError(
+        "this schema needs the full validator: pip install 'jsonschema>=4.23'"
+    ) from None
 try:
     from re import _parser as regex  # type: ignore[attr-defined]
 except ImportError:  # Python 3.10
@@ -67,7 +69,8 @@ def full_checker(schema: Schema, trusted: bool) -> Check:
         try:
             errors = list(islice(validator.iter_errors(value), MOST))
         except (Unresolvable, RecursionError, StopIteration, RuntimeError) as error:
-            return [("", f"cannot be checked, the schema leads nowhere: {error!r:.200}")]
+            where = getattr(error, "ref", error)
+            return [("", f"cannot be checked, the schema leads nowhere: {where!r:.200}")]
         return [("".join(map(step, error.absolute_path)), error.message[:200]) for error in errors]
 
     return check

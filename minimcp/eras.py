@@ -91,7 +91,10 @@ def wish(era: str, version: str | None) -> str:
     if era not in ERAS or version not in (None, *MODERN, *LEGACY):
         known = f"era is one of {', '.join(ERAS)}, version one of {', '.join(MODERN + LEGACY)}"
         raise ValueError(f"{known}; got {era!r}, {version!r}")
-    return era if version is None else "modern" if version in MODERN else "legacy"
+    meant = era if version is None else "modern" if version in MODERN else "legacy"
+    if era not in ("auto", meant):
+        raise ValueError(f"version {version} is of the {meant} era; got era {era!r}")
+    return meant
 
 
 def negotiate(client: Client, wanted: str, version: str | None) -> None:
@@ -148,5 +151,5 @@ def _shake_hands(client: Client, version: str) -> None:
 
 
 def _remember(client: Client, found: Params, info: JSON) -> None:
-    client.server_info, client.instructions = info or {}, found.get("instructions")
+    client.server_info, client.instructions = dict(info or {}), found.get("instructions")
     client.capabilities = found.get("capabilities", {})

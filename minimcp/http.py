@@ -357,7 +357,7 @@ def serve(
     try:
         import uvicorn
     except ImportError:
-        sys.exit("HTTP needs uvicorn: pip install 'minimcp-reference[http]'")
+        sys.exit("HTTP needs uvicorn: pip install uvicorn (in a clone: pip install -e '.[http]')")
 
     class Runner(uvicorn.Server):
         async def startup(self, sockets: Any = None) -> None:

@@ -7,7 +7,7 @@ https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/stream
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from contextlib import suppress
 from http.client import HTTPException, HTTPResponse
 from threading import Event, Lock, Thread
@@ -90,12 +90,18 @@ class HTTPWire:
         except SessionOver:
             with self.renewing:
                 if self.session == session:  # subtle: another thread may have been here before
-                    self._ask(self.greeting, deadline)
-                    self._ask(INITIALIZED, deadline)
+                    try:
+                        self._ask(self.greeting, deadline)
+                        self._ask(INITIALIZED, deadline)
+                    except BaseException:
+                        self.session = (
+                            session  # half a handshake is none: the next call begins anew
+                        )
+                        raise
             reply = self._ask(message, deadline)
         if method == "tools/call" and reply.get("error", {}).get("code") == HEADER_MISMATCH:
             self.client.fresh_until = 0.0
-            self.client.list_tools()
+            self.client.list_tools(left(deadline))
             reply = self._ask(message, deadline)
         if method == "tools/list" and self.client.era == "modern":
             self._admit(reply.get("result"))
@@ -115,16 +121,18 @@ class HTTPWire:
     def _ask(self, message: Message, deadline: float, verb: str = "POST") -> Message:
         headers, seen = self._headers(message), dict[str, str]()
         body = dumps(message).encode() if message else None
+        others = self.client.connection.waiting if message else {}
         while True:
             with self.endpoint.exchange(verb, headers, body, deadline, message) as response:
                 if verb == "POST":
-                    self._follow_session(message, response)
+                    self._follow_session(message, response, deadline)
                 elif not message:
                     self.overhears.set()
                 for event in events(response):
                     seen.update(event)
-                    if message and (reply := answer(event["data"], message.get("id"))):
+                    if message and (reply := answer(event["data"], message.get("id"), others)):
                         return reply
+                    left(deadline)
                     if event["data"].startswith("{") and response.status == 200:
                         self.receive(event["data"])
                         self.endpoint.hang_up(self._is_answered)
@@ -136,7 +144,7 @@ class HTTPWire:
             self.endpoint.closed.wait(min(float(seen.get("retry", 1000)) / 1000, left(deadline)))
             verb, headers, body = "GET", {**headers, "Last-Event-ID": seen["id"]}, None
 
-    def _follow_session(self, message: Message, response: HTTPResponse) -> None:
+    def _follow_session(self, message: Message, response: HTTPResponse, deadline: float) -> None:
         method, hears = message.get("method"), self.client.on_input or self.client.on_notification
         if method == "initialize":
             self.session, self.greeting = response.headers.get("Mcp-Session-Id"), message
@@ -145,7 +153,7 @@ class HTTPWire:
         elif method == "notifications/initialized" and hears:
             self.overhears.clear()
             Thread(target=self._overhear, daemon=True).start()
-            self.overhears.wait(self.client.probe_timeout)
+            self.overhears.wait(min(self.client.probe_timeout, left(deadline)))
 
     def _overhear(self) -> None:
         """Hear what a legacy server says unasked, if it has a stream for that."""
@@ -214,14 +222,16 @@ def is_request(message: Message) -> bool:
     return "id" in message and "method" in message
 
 
-def answer(text: str, ident: JSON) -> Message | None:
-    """The reply to our request, if it is one. So is any error, since it came to us alone."""
+def answer(text: str, ident: JSON, others: Container[JSON] = ()) -> Message | None:
+    """The reply to our request, if it is one. So is an error that names none of the others."""
     with suppress(ProtocolError, AttributeError):
         reply = loads(text)
-        error = reply.get("error")
+        error, named = reply.get("error"), is_id(reply.get("id"))
+        ours = named and reply["id"] == ident
         if isinstance(error, dict) and type(error.get("code")) is int:
-            return {**reply, "id": ident, "error": {"message": "", **error}}
-        if "method" not in reply and is_id(reply.get("id")) and reply["id"] == ident:
+            if ours or not (named and reply["id"] in others):
+                return {**reply, "id": ident, "error": {"message": "", **error}}
+        elif "method" not in reply and ours:
             return dict(reply)
     return None
 

@@ -6,6 +6,7 @@ proxies, cookies, redirects.
 https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation
 """
 
+import os
 import ssl
 import time
 from collections.abc import Callable, Iterator
@@ -35,11 +36,12 @@ class Endpoint:
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ConnectionError(f"{url!r} is no address; one begins with http:// or https://")
         self.target = (parts.path or "/") + (parts.query and f"?{parts.query}")
-        self.dial: Any = partial(HTTPConnection, parts.hostname, parts.port)
+        self.dial: Any = partial(HTTPConnection, parts.hostname, parts.port or 80)
         if parts.scheme == "https":  # trusts whom the system trusts, and SSL_CERT_FILE
             trust = ssl.create_default_context()
-            self.dial = partial(HTTPSConnection, parts.hostname, parts.port, context=trust)
+            self.dial = partial(HTTPSConnection, parts.hostname, parts.port or 443, context=trust)
         self.spare: list[Any] = []
+        self.owner = os.getpid()
         self.busy: dict[socket, Any] = {}
         self.closed = Event()
 
@@ -59,11 +61,13 @@ class Endpoint:
         try:
             if self.closed.is_set():
                 raise ConnectionAbortedError("the connection was closed by us")
-            connection.request(verb, self.target, body, headers)
+            with suppress(BrokenPipeError, ConnectionResetError):  # perhaps it says why
+                connection.request(verb, self.target, body, headers)
             sock.settimeout(left(deadline))
             with connection.getresponse() as response:
                 yield response
-                kept = response.isclosed() and connection.sock is sock
+                over = response.isclosed() and response.status >= 200
+                kept = over and connection.sock is sock
         finally:
             del self.busy[sock]
             (self.spare.append if kept else HTTPConnection.close)(connection)
@@ -71,6 +75,8 @@ class Endpoint:
                 self.close()
 
     def _connection(self, seconds: float) -> Any:
+        if self.owner != os.getpid():  # after a fork, the spare ones are our parent's
+            self.owner, self.spare = os.getpid(), []
         with suppress(IndexError):
             while connection := self.spare.pop():
                 connection.sock.settimeout(seconds)  # it still has the one of its last request
@@ -168,18 +174,19 @@ def events(response: HTTPResponse) -> Iterator[dict[str, str]]:
         if response.read(1) or response.length:
             raise OSError(f"the body was cut off, or is larger than {LIMIT} bytes")
         yield {"data": body.decode(errors="replace")}
-    event, size = dict[str, str](), 0
+    event, data, size = dict[str, str](), list[str](), 0
     with suppress(HTTPException, ConnectionError):
         while line := response.readline(LIMIT):
             size += len(line)
             if size >= LIMIT:
                 raise OSError(f"an event is larger than {LIMIT} bytes")
-            field, _, value = line.decode(errors="surrogateescape").rstrip("\r\n").partition(":")
+            text = line.decode(errors="surrogateescape").removeprefix("\ufeff").rstrip("\r\n")
+            field, _, value = text.partition(":")
             value = value.removeprefix(" ")
             if not line.strip():
-                yield {"data": "", **event}
-                event, size = {}, 0
+                yield {"data": "\n".join(data), **event}
+                event, data, size = {}, [], 0
             elif field == "data":
-                event[field] = f"{event[field]}\n{value}" if field in event else value
+                data.append(value)
             elif value.isascii() and (value.isprintable() if field == "id" else value.isdecimal()):
                 event[field] = value

@@ -69,18 +69,19 @@ def annotated(schema: JSON) -> dict[str, Path]:
 
     `ValueError` says which mark breaks a rule, and which rule.
     """
-    found: dict[str, Path] = {}
+    found, taken = dict[str, Path](), set[str]()
     for holder, path in _marks(schema, ()):
-        name, taken = holder[MARK], [header.lower() for header in found]
+        name = holder[MARK]
         rules = {
             "is not the name of a header": isinstance(name, str) and TOKEN.fullmatch(name),
             "stands where 'properties' alone do not lead": {*path[::2]} == {"properties"},
             f"needs one type of {', '.join(PLAIN)}": holder.get("type") in PLAIN,
-            "is there twice (case does not count)": f"mcp-param-{name}".lower() not in taken,
+            "is there twice (case does not count)": str(name).lower() not in taken,
         }
         if broken := [rule for rule, kept in rules.items() if not kept]:
             raise ValueError(f"{MARK} {name!r} {broken[0]}")
         found[f"Mcp-Param-{name}"] = path[1::2]
+        taken.add(name.lower())
     return found
 
 

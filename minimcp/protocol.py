@@ -22,8 +22,8 @@ LEGACY: Final = ("2025-11-25", "2025-06-18")
 
 # ## Error codes
 #
-# JSON-RPC's five, and the three that MCP adds. Every other code from -32020 to -32099 is kept
-# for future revisions, so we never send one.
+# JSON-RPC's five, and the three that MCP adds. Every other code from -32020 to -32099 is reserved,
+# for the future or from the past, so we never send one.
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND = -32700, -32600, -32601
 INVALID_PARAMS, INTERNAL_ERROR = -32602, -32603
@@ -137,7 +137,9 @@ def _finite(digits: str) -> float:
 def _plain(value: Any) -> JSON:
     """What a dataclass or a member of an `Enum` looks like as JSON."""
     if hasattr(value, "__dataclass_fields__"):
-        return {name: getattr(value, name) for name in value.__dataclass_fields__}
+        from dataclasses import fields  # it is loaded already
+
+        return {one.name: getattr(value, one.name) for one in fields(value)}
     if hasattr(type(value), "__members__"):
         return value.value
     raise TypeError(f"a value of type {type(value).__name__} has no JSON form")

@@ -16,13 +16,13 @@ README = PACKAGE.parent / "README.md"
 FIGURES = {
     "protocol": 90,
     "schema": 110,
-    "hints": 130,
+    "hints": 135,
     "context": 100,
     "envelope": 35,
-    "eras": 105,
+    "eras": 110,
     "tools": 115,
     "server": 130,
-    "connection": 100,
+    "connection": 110,
     "client": 175,
     "stdio": 120,
     "child": 105,
@@ -33,8 +33,8 @@ FIGURES = {
     "listen": 60,
     "http_headers": 80,
     "http": 270,
-    "http_exchange": 120,
-    "http_client": 155,
+    "http_exchange": 125,
+    "http_client": 160,
 }
 STDIO_NEEDS = list(FIGURES)[: list(FIGURES).index("child") + 1]
 NO_CODE = {

@@ -1406,3 +1406,165 @@ def test_where_there_are_no_process_groups_a_server_that_will_not_go_is_ended_to
     with Client(fake_server("list(requests()); time.sleep(600)")) as client:
         process = client.connection.wire.process
     assert process.returncode == -signal.SIGKILL
+
+
+# Found by people who tried to break it
+
+
+@pytest.mark.req("C-CLI-09")
+def test_a_list_that_changes_while_it_is_told_is_asked_for_again():
+    source = """
+        for number, request in enumerate(requests()):
+            tool = {"name": f"v{number}", "inputSchema": {}}
+            both = [{"jsonrpc": "2.0", "id": request["id"], "result": {
+                "resultType": "complete", "tools": [tool], "ttlMs": 3600000}}]
+            if number == 0:
+                both.append({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+            write("".join(json.dumps(one) + "\\n" for one in both).encode())
+    """
+    heard = []
+    with Client(fake_server(source), on_notification=lambda *what: heard.append(what)) as client:
+        client.list_tools()
+        until(lambda: heard)
+        assert [client.list_tools()[0]["name"] for _ in range(2)] == ["v1", "v1"]
+
+
+DETACHED = """
+    import subprocess
+    left = subprocess.Popen(["sleep", "60"], start_new_session=True)  # it holds our stdout
+    print(f"left {left.pid}", file=sys.stderr, flush=True)
+    for request in requests():
+        print("the disk is full", file=sys.stderr, flush=True)
+        os._exit(3)
+"""
+
+
+def test_a_server_that_died_is_noticed_though_what_it_left_behind_holds_its_output(capfd):
+    started = time.monotonic()
+    with Client(fake_server(DETACHED), timeout=30) as client:
+        for _ in range(2):  # the second call starts it again
+            with pytest.raises(ConnectionError, match=r"exit code 3(?s:.*)the disk is full"):
+                client.call_tool("any")
+    assert quickly(started, 20)
+    for word in capfd.readouterr().err.split("left ")[1:]:
+        os.kill(int(word.split()[0]), signal.SIGKILL)
+
+
+def test_a_client_that_is_closed_while_it_starts_a_server_again_leaves_none(tmp_path):
+    file = tmp_path / "pids"
+    source = f"""
+        open({str(file)!r}, "a").write(f"{{os.getpid()}}\\n")
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        for request in requests():
+            os.close(1)
+            time.sleep(60)
+    """
+    client, found = Client(fake_server(source)), []
+
+    def call():
+        try:
+            client.call_tool("any")
+        except ConnectionError as error:
+            found.append(str(error))
+
+    call()
+    thread = threading.Thread(target=call)
+    thread.start()  # it takes a while to end the old one
+    time.sleep(0.3)
+    client.close()
+    thread.join(20)
+    assert "the client is closed" in found[-1]
+    until(lambda: all(ended(int(pid)) for pid in file.read_text().split()))
+
+
+@pytest.mark.parametrize("broken", ["NaN", "-Infinity", '"cut \\\\ud83d"'])
+def test_a_reply_that_is_no_strict_json_is_an_error_at_once(broken):
+    source = """
+        for request in requests():
+            write(b'{"jsonrpc":"2.0","id":%d,"result":{"x":BROKEN}}\\n' % request["id"])
+    """.replace("BROKEN", broken)
+    with Client(fake_server(source), timeout=30) as client:
+        for _ in range(2):
+            started = time.monotonic()
+            with pytest.raises(ConnectionError, match=r"malformed reply: .*not JSON"):
+                client.call_tool("any")
+            assert quickly(started)
+
+
+def test_a_request_that_is_no_strict_json_is_not_taken_for_a_reply():
+    source = """
+        for request in requests():
+            write(b'{"jsonrpc":"2.0","id":%d,"method":"ping","x":NaN}\\n' % request["id"])
+            say(request, "found")
+    """
+    with Client(fake_server(source)) as client:
+        assert client.call_tool("any").text == "found"
+
+
+def test_a_callback_that_waits_for_the_server_learns_at_once_that_it_must_not(capfd):
+    source = """
+        for request in requests():
+            send({"jsonrpc": "2.0", "method": "notifications/message"})
+            say(request, "found")
+    """
+    with Client(fake_server(source), on_notification=lambda *_: client.list_tools()) as client:
+        assert client.call_tool("any", timeout=10).text == "found"
+    assert "a callback must not wait for the server" in capfd.readouterr().err
+
+
+def test_a_trace_that_fails_loses_no_reply(capfd):
+    def trace(sender, message):
+        assert sender == "client", "no trace today"
+
+    with Client(TOOLS, trace=trace) as client:
+        assert client.list_tools()
+    assert "no trace today" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("target", [TOOLS, in_process(add)])
+def test_after_the_end_nothing_is_sent_and_nothing_is_waited_for(target):
+    client = Client(target, timeout=30)
+    client.close()
+    started = time.monotonic()
+    for _ in range(40):
+        with pytest.raises(ConnectionError, match="the client is closed"):
+            client.call_tool("add", {"a": 1, "b": 2})
+    assert quickly(started)
+
+
+@pytest.mark.parametrize(
+    ("era", "version"),
+    [("legacy", "2026-07-28"), ("modern", "2025-11-25"), ("modern", "2025-06-18")],
+)
+def test_an_era_and_a_version_of_the_other_one_contradict_each_other(era, version):
+    with pytest.raises(ValueError, match=f"{version} is of the"):
+        Client(in_process(add), era=era, version=version)
+
+
+HUGE = 10**400
+NONSENSE = [
+    ("tools=[], ttlMs=10**400", lambda client: client.list_tools()),
+    ("resultType='input_required', inputRequests=['x']", lambda client: client.call_tool("t")),
+    ("resultType='input_required', inputRequests={'a': 'x'}", lambda client: client.call_tool("t")),
+    ("resultType='input_required', inputRequests=5", lambda client: client.call_tool("t")),
+]
+
+
+@pytest.mark.parametrize(("members", "ask"), NONSENSE)
+def test_nonsense_in_a_result_has_a_name(members, ask):
+    source = f"""
+        for request in requests():
+            reply(request, **{{"resultType": "complete", **dict({members})}})
+    """
+    with Client(fake_server(source)) as client, pytest.raises(ConnectionError, match="malformed"):
+        ask(client)
+
+
+def test_a_server_that_says_no_object_about_itself_is_told_so():
+    source = """
+        for request in requests(discover=False):
+            reply(request, supportedVersions=["2026-07-28"],
+                  _meta={"io.modelcontextprotocol/serverInfo": "text"})
+    """
+    with pytest.raises(ConnectionError, match="malformed reply to the first request"):
+        Client(fake_server(source))

@@ -1,6 +1,7 @@
 """The HTTP wire of the client, against servers that are scripts: headers, replies, both eras."""
 
 import json
+import os
 import queue
 import shutil
 import socket
@@ -30,6 +31,7 @@ from support import OLD, free_port, until
 from support_skips import need
 
 from minimcp import Client, ProtocolError
+from minimcp.http_exchange import Endpoint
 
 VERSION = "io.modelcontextprotocol/protocolVersion"
 ACCEPT = "application/json, text/event-stream"
@@ -1754,3 +1756,200 @@ def test_closing_ends_a_call_over_https_too(certificate, monkeypatch):
         client.close()
         thread.join(20)
         assert len(raised) == 1
+
+
+# -- found by people who tried to break it
+
+
+def who(request):
+    time.sleep(0.2)
+    return as_json(said(request, request.params["arguments"]["who"]))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
+def test_after_a_fork_nobody_gets_the_answer_of_the_other_process():
+    with Site(calling(who)) as site, Client(site.url) as client:
+        client.list_tools()  # a connection is left over
+        reader, writer = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            try:
+                os.write(writer, client.call_tool("t", {"who": "child"}, timeout=10).text.encode())
+            finally:
+                os._exit(0)
+        mine = client.call_tool("t", {"who": "parent"}, timeout=10).text
+        os.waitpid(pid, 0)
+        os.close(writer)
+        assert (mine, os.read(reader, 100)) == ("parent", b"child")
+
+
+def test_an_error_on_the_stream_of_another_call_goes_to_whom_it_names():
+    calls, both, found = {}, threading.Event(), {}
+
+    def answer(request):
+        def stream():
+            yield STREAM
+            calls[request.params["name"]] = request
+            if len(calls) == 2:
+                both.set()
+            both.wait(10)
+            if request.params["name"] == "A":
+                yield event(error(calls["B"], -32602, "B went wrong"))
+                yield event(said(request, "A is fine"))
+            else:
+                request.hung_up(20)
+
+        return stream()
+
+    def call(name):
+        try:
+            found[name] = client.call_tool(name, timeout=15).text
+        except ProtocolError as problem:
+            found[name] = problem.message
+
+    with Site(calling(answer, legacy)) as site, Client(site.url, era="legacy") as client:
+        threads = [threading.Thread(target=call, args=(name,)) for name in "AB"]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(20)
+    assert found == {"A": "A is fine", "B": "B went wrong"}
+
+
+def test_half_a_handshake_with_a_server_that_forgot_the_session_is_begun_anew():
+    state = {"session": "s1", "ready": True, "slow": False}
+
+    def script(request):
+        if request.method == "initialize":
+            state["session"], state["ready"] = f"{state['session']}+", False
+
+            def go():
+                session = f"Mcp-Session-Id: {state['session']}\r\n\r\n".encode()
+                yield STREAM.removesuffix(b"\r\n") + session
+                if state["slow"]:
+                    request.hung_up(5)
+                yield event(
+                    result(
+                        request,
+                        protocolVersion=LEGACY,
+                        capabilities={},
+                        serverInfo={"name": "x", "version": "1"},
+                    )
+                )
+
+            return go()
+        if request.verb != "POST":
+            return http(405)
+        if request.headers.get("mcp-session-id") != state["session"]:
+            return http(404)
+        if request.method == "notifications/initialized":
+            state["ready"] = True
+        if request.id is None:
+            return http(202, content_type=None)
+        return as_json(said(request) if state["ready"] else error(request, -32602, "too early"))
+
+    with Site(script) as site, Client(site.url, era="legacy") as client:
+        client.call_tool("t")
+        state.update(session="other", slow=True)
+        with pytest.raises(TimeoutError):
+            client.call_tool("t", timeout=0.5)
+        state["slow"] = False
+        assert not client.call_tool("t").is_error
+
+
+def test_the_time_of_a_call_holds_when_the_list_of_tools_has_to_be_asked_for_again():
+    def script(request):
+        if request.method == "tools/call":
+            return as_json(error(request, -32020, "mismatch"), 400)
+        if request.method == "tools/list":
+            request.hung_up(20)
+            return None
+        return modern(request)
+
+    with Site(script) as site, Client(site.url) as client:
+        started = time.monotonic()
+        with pytest.raises(TimeoutError):
+            client.call_tool("t", timeout=0.5)
+        assert quickly(started)
+
+
+def test_the_time_of_a_call_holds_while_a_stream_asks_more_than_can_be_answered():
+    def script(request):
+        if request.method == "tools/call":
+            pings = [{"jsonrpc": "2.0", "id": number, "method": "ping"} for number in range(150)]
+            return [STREAM, b"".join(map(event, pings)), event(said(request))]
+        if request.method is None and request.id is not None:
+            request.hung_up(5)  # it does not take our answers
+            return None
+        return legacy(request)
+
+    with Site(script) as site, Client(site.url, era="legacy") as client:
+        started = time.monotonic()
+        with pytest.raises(TimeoutError):
+            client.call_tool("t", timeout=0.5)
+        assert quickly(started)
+
+
+def test_a_stream_may_begin_with_a_byte_order_mark_and_have_many_lines():
+    def answer(request):
+        text = json.dumps(said(request, "x" * 10), indent=1)
+        return [
+            STREAM,
+            b"\xef\xbb\xbf"
+            + "".join(f"data: {one}\n" for one in text.splitlines()).encode()
+            + b"\n",
+        ]
+
+    with Site(calling(answer)) as site, Client(site.url) as client:
+        assert client.call_tool("t", timeout=10).text == "x" * 10
+
+
+def test_a_connection_with_an_answer_too_many_is_not_used_again():
+    def answer(request):
+        return [b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", as_json(said(request))]
+
+    hints = [True]
+    script = calling(lambda request: answer(request) if hints.pop() else as_json(said(request)))
+    with Site(script) as site, Client(site.url) as client:
+        with pytest.raises(ConnectionError, match="103"):
+            client.call_tool("t", timeout=10)
+        hints.append(False)
+        assert not client.call_tool("t", timeout=10).is_error
+
+
+@pytest.mark.parametrize(
+    ("url", "address"),
+    [
+        ("http://[::1]/mcp", ("::1", 80)),
+        ("https://[2001:db8::1]/mcp", ("2001:db8::1", 443)),
+        ("http://[fe80::abcd]:8000/mcp", ("fe80::abcd", 8000)),
+        ("http://example.com", ("example.com", 80)),
+    ],
+)
+def test_an_address_without_a_port_has_the_one_of_its_scheme(url, address):
+    connection = Endpoint(url).dial(timeout=1)
+    assert (connection.host, connection.port) == address
+
+
+def test_a_server_that_refuses_a_body_before_it_has_read_it_is_understood():
+    def script(request):
+        return modern(request)
+
+    with Site(script) as site, Client(site.url) as client:
+        client.list_tools()
+        listener = socket.create_server(("127.0.0.1", 0))
+
+        def refuse():
+            peer, _ = listener.accept()
+            peer.recv(1000)
+            peer.sendall(b"HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\n\r\nbig")
+            peer.shutdown(socket.SHUT_RDWR)
+            time.sleep(0.5)
+            peer.close()
+
+        threading.Thread(target=refuse, daemon=True).start()
+        other = Endpoint(f"http://127.0.0.1:{listener.getsockname()[1]}/mcp")
+        with other.exchange("POST", {}, b"x" * 20_000_000, time.monotonic() + 20, None) as response:
+            assert (response.status, response.read()) == (413, b"big")
+        other.close()
+        listener.close()
