@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
-from io import BufferedReader, RawIOBase
 from selectors import EVENT_READ, DefaultSelector
 from socket import SHUT_RDWR, socket
 from threading import Event
@@ -84,7 +83,7 @@ class Endpoint:
                     return connection
                 connection.close()
         connection = self.dial(timeout=seconds)
-        connection.response_class = in_time
+        connection.response_class = Reply
         connection.connect()
         return connection
 
@@ -124,41 +123,24 @@ def left(deadline: float) -> float:
     return seconds
 
 
-def in_time(sock: Any, *args: Any, **more: Any) -> HTTPResponse:
-    """A reply that must be read in time."""
-    return Reply(Patience(sock), *args, **more)  # type: ignore[arg-type]
-
-
 class Reply(HTTPResponse):
-    """A reply whose chunks have sizes: `http.client` takes one of -1 for all that there is."""
+    """A reply that must be read in time, and whose chunks have sizes."""
 
-    def _read_next_chunk_size(self) -> int:
+    def __init__(self, sock: socket, *args: Any, **more: Any) -> None:
+        super().__init__(sock, *args, **more)
+        deadline = time.monotonic() + (sock.gettimeout() or 0)
+
+        def readinto(buffer: Any) -> int:
+            sock.settimeout(left(deadline))
+            return sock.recv_into(buffer)
+
+        self.fp.raw.readinto = readinto  # type: ignore[method-assign]  # every read ends here
+
+    def _read_next_chunk_size(self) -> int:  # `http.client` takes one of -1 for all that there is
         size: int = super()._read_next_chunk_size()  # type: ignore[misc]
         if not 0 <= size <= LIMIT:
             raise HTTPException(f"a chunk of {size} bytes")
         return size
-
-
-class Patience(RawIOBase):
-    """What comes from a socket until its timeout is used up."""
-
-    def __init__(self, sock: socket) -> None:
-        self.sock, self.raw = sock, sock.makefile("rb", buffering=0)
-        self.deadline = time.monotonic() + (sock.gettimeout() or 0)
-
-    def makefile(self, mode: str) -> BufferedReader:
-        return BufferedReader(self)
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int | None:
-        self.sock.settimeout(left(self.deadline))
-        return self.raw.readinto(buffer)
-
-    def close(self) -> None:
-        self.raw.close()
-        super().close()
 
 
 # ## Events
