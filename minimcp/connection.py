@@ -16,7 +16,7 @@ from threading import BoundedSemaphore, Thread
 from typing import Any
 
 from .context import tell
-from .envelope import unexpected
+from .envelope import failure, unexpected
 from .protocol import JSON, Message, ProtocolError, is_id, loads
 
 # ## Whose reply is this?
@@ -127,10 +127,8 @@ class Connection:
         try:
             result = self.answer(request)
             self.send({"jsonrpc": "2.0", "id": request["id"], "result": result})
-        except ProtocolError as error:
-            self.send(error.reply(request["id"]))
         except Exception as error:
-            self.send(unexpected(error).reply(request["id"]))
+            self.send(failure(error, request["id"]))
         finally:
             self.slots.release()
 

@@ -41,7 +41,12 @@ def write(reply: Message) -> str:
     try:
         return dumps(reply)
     except Exception as error:
-        return dumps(unexpected(error).reply(reply.get("id")))
+        return dumps(failure(error, reply.get("id")))
+
+
+def failure(error: BaseException, ident: object) -> Message:
+    """The reply to a request that failed: the peer's error is told, ours is not."""
+    return (error if isinstance(error, ProtocolError) else unexpected(error)).reply(ident)
 
 
 def unexpected(error: BaseException) -> ProtocolError:

@@ -23,7 +23,7 @@ from typing import Any, Final
 
 from . import http_headers, listen, protocol
 from .context import Context, Peer, stderr, tell
-from .envelope import unexpected, write
+from .envelope import failure, write
 from .protocol import Message, ProtocolError, loads
 from .server import Server
 from .stdio import Log
@@ -267,8 +267,7 @@ class Post(Peer):  # ADR-0008
             message = loads(text)
             reply = self.app.server.handle(message, self)
         except BaseException as error:  # even a KeyboardInterrupt: this thread goes on
-            ident = message and message.get("id")
-            reply = (error if isinstance(error, ProtocolError) else unexpected(error)).reply(ident)
+            reply = failure(error, message and message.get("id"))
         if self.status == GONE:
             self.leave()
         elif reply is not None:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from . import protocol
 from .context import LATER, Context, Era, Peer
-from .envelope import is_request, unexpected, write
+from .envelope import failure, is_request, write
 from .eras import admit, discover, dress, initialize
 from .protocol import JSON, Message, Params, ProtocolError, expect, loads
 from .schema import Schema
@@ -23,7 +23,7 @@ Handler = Callable[[Params, Context], Any]  # returns the members of the result
 #
 # It is read as JSON, recognised as a request, and put in flight. Its era is settled, the handler
 # of its method is called, and the result is dressed for the era. Every one of these steps may
-# refuse it, and all refusals meet in two `except` clauses of `handle`; the last step takes the
+# refuse it, and all refusals meet in one `except` clause of `handle`; the last step takes the
 # request out of flight. So each request gets one reply, and one that was cancelled gets none.
 #
 # The server's own methods stand in the same table as those that you add with `@server.method`:
@@ -84,10 +84,8 @@ class Server:
                 return None
             context = Context(self, peer, message).open()
             reply = {"jsonrpc": "2.0", "id": ident, "result": self._result(context)}
-        except ProtocolError as error:
-            reply = error.reply(ident)
         except BaseException as error:
-            reply = unexpected(error).reply(ident)
+            reply = failure(error, ident)
         if reply.get("result") is LATER or (context and not context.close()):
             return None
         return reply
