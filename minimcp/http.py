@@ -23,8 +23,8 @@ from typing import Any, Final
 
 from . import http_headers, listen, protocol
 from .context import Context, Peer, stderr, tell
-from .envelope import failure, write
-from .protocol import Message, ProtocolError, loads
+from .envelope import write
+from .protocol import Message, ProtocolError
 from .server import Server
 from .stdio import Log
 
@@ -259,15 +259,10 @@ class Post(Peer):  # ADR-0008
 
     def answer(self, body: bytes) -> None:
         """Serve the body, whatever it is."""
-        message: Any = None
-        try:
-            text = body.decode(errors="surrogateescape")
-            if self.app.log:
-                self.app.log("received", text)
-            message = loads(text)
-            reply = self.app.server.handle(message, self)
-        except BaseException as error:  # even a KeyboardInterrupt: this thread goes on
-            reply = failure(error, message and message.get("id"))
+        text = body.decode(errors="surrogateescape")
+        if self.app.log:
+            self.app.log("received", text)
+        reply = self.app.server.reply(text, self)
         if self.status == GONE:
             self.leave()
         elif reply is not None:

@@ -67,11 +67,15 @@ class Server:
         """Answer one line with one line, or with `None` when there is nothing to say."""
         if not line or line.isspace():
             return None
-        try:
-            reply = self.handle(loads(line), peer or self.peer)
-        except ProtocolError as error:
-            reply = error.reply(None)
+        reply = self.reply(line, peer or self.peer)
         return None if reply is None else write(reply)
+
+    def reply(self, line: str, peer: Peer) -> Message | None:
+        """Answer one line with one message."""
+        try:
+            return self.handle(loads(line), peer)
+        except ProtocolError as error:
+            return error.reply(None)
 
     def handle(self, message: JSON, peer: Peer) -> Message | None:
         """Answer one message that has been read from JSON."""
