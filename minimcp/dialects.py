@@ -6,12 +6,13 @@ is meant when `$schema` is absent, and draft-07. A `$ref` to the network is neve
 https://modelcontextprotocol.io/specification/2026-07-28/basic#json-schema-usage
 """
 
+import json
 from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
 from itertools import islice
 from typing import Any, Final
 
-from .protocol import JSON
+from .protocol import JSON, dumps
 from .schema import MOST, Check, Problem, Schema, step, validate
 
 try:
@@ -55,7 +56,7 @@ def full_checker(schema: Schema, trusted: bool) -> Check:
         rules = {name: _bounded(rule, DEAR.get(name, 1)) for name, rule in kept.items()}
         rules["uniqueItems"] = _unique
         if trusted:
-            _refuse_explosive_patterns(schema)
+            json.loads(dumps(schema), object_hook=_refuse_explosive_patterns)
         else:
             rules |= {"pattern": _no_rule, "patternProperties": _no_rule}
     except SchemaError as error:
@@ -105,19 +106,14 @@ def _no_rule(*arguments: Any) -> tuple[()]:
 # it. So a pattern that can match in very many ways is refused when the tool is registered.
 
 
-def _refuse_explosive_patterns(schema: JSON) -> None:
-    parts = schema.values() if isinstance(schema, dict) else schema
-    patterns: list[JSON] = []
-    if isinstance(schema, dict):
-        patterns = [schema.get("pattern"), *(schema.get("patternProperties") or ())]
-    for pattern in patterns:
+def _refuse_explosive_patterns(schema: Schema) -> Schema:
+    """Look at one schema; the reader of JSON comes by with every object that it finds."""
+    for pattern in [schema.get("pattern"), *(schema.get("patternProperties") or ())]:
         if isinstance(pattern, str) and _ways(regex.parse(pattern)) > MAX_WAYS:
             raise ValueError(
                 f"the pattern {pattern!r} repeats a repetition; it could take for ever"
             )
-    for part in parts:
-        if isinstance(part, (dict, list)):
-            _refuse_explosive_patterns(part)
+    return schema
 
 
 def _ways(nodes: Iterable[Any]) -> int:
