@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Annotated, Any, Final, Literal, NamedTuple, Union, get_args, get_origin
 
 from .protocol import JSON, KINDS, MISSING, dumps, loads
-from .schema import Schema, same, validate
+from .schema import Schema, frozen, validate
 
 Content = Annotated[list[dict[str, Any]], "MCP content blocks"]  # a tool that makes its own blocks
 Members = dict[str, tuple[Any, Any]]  # name -> (type hint, default); MISSING: it is required
@@ -89,8 +89,8 @@ def _options(members: list[Any], values: list[JSON]) -> Hint:
     if None in kinds or not kinds:
         raise TypeError("an option has no JSON form, or there is none; use strings or numbers")
     schema = {"enum": values} if len(kinds) > 1 else {"type": kinds.pop(), "enum": values}
-    pairs = list(zip(members, values, strict=True))
-    return Hint(schema, lambda value: next(one for one, own in pairs if same(own, value)))
+    meant = dict(zip(map(frozen, values), members, strict=True))
+    return Hint(schema, lambda value: meant[frozen(value)])
 
 
 SHAPES: Final[dict[Any, Callable[..., Hint]]] = {

@@ -81,11 +81,6 @@ def frozen(value: JSON) -> Hashable:
     return type(value) is bool, str(int(value) if whole else value)
 
 
-def same(one: JSON, other: JSON) -> bool:
-    """Equality of JSON."""
-    return frozen(one) == frozen(other)
-
-
 def step(key: str | int) -> str:
     """One step into a value: `.name`, `[0]`, or `["odd name"]`."""
     return f".{key}" if str(key).isidentifier() else f"[{json.dumps(key)}]"
@@ -170,13 +165,12 @@ def _unique(value: Any, wanted: bool, _: Schema) -> list[Problem]:
 
 SUBSET: Final[Schema] = {}
 _STRING: Final = {"type": "string"}
-_TYPES: Final = ["object", "array", "string", "boolean", "integer", "number", "null"]
 _SOME: Final = {"type": "array", "items": SUBSET, "minItems": 1}
 _NAMES: Final = {"type": "array", "items": _STRING, "uniqueItems": True}
 
 REMARK: Final[tuple[Any, Rule, Schema]] = ((), _type, {})  # says nothing about values
 KEYWORDS: Final[dict[str, tuple[Any, Rule, Schema]]] = {
-    "type": (object, _type, {"enum": _TYPES}),
+    "type": (object, _type, {"enum": [*KINDS.values()]}),
     "enum": (object, _enum, {"type": "array"}),
     "anyOf": (object, _any_of, _SOME),
     "properties": (dict, _properties, {"type": "object", "additionalProperties": SUBSET}),
