@@ -71,11 +71,10 @@ class Child:
             self.outbox.put(None, timeout=0)
         waiting = self.threads[0]
         self.given_up = ", after we had given up" if waiting.is_alive() else ""
-        waiting.join(POLITE)
-        for name in ("SIGTERM", "SIGKILL"):
+        for seconds, name in ((POLITE, "SIGTERM"), (FIRM, "SIGKILL")):
+            waiting.join(seconds)
             if waiting.is_alive():
                 self._signal(name)
-                waiting.join(FIRM)
         for thread in self.threads:
             thread.join(FIRM)
 

@@ -26,12 +26,11 @@ from .context import Context, Peer, stderr, tell
 from .envelope import write
 from .protocol import Message, ProtocolError
 from .server import Server
-from .stdio import Log
+from .stdio import PATIENCE, Log
 
 Headers = dict[str, str]
 
 THREADS = 256  # calls at once
-PATIENCE = 0.005  # seconds in which nobody takes a waiting call, before there is one more thread
 KEEP_ALIVE = 15.0  # seconds of silence on a stream, before a comment says that it lives
 BACKLOG = 10_000  # events that nobody reads, before we take their reader for gone
 READ_TIMEOUT = 10  # seconds that a request may take to arrive, or up to twice that
