@@ -7,6 +7,7 @@ https://modelcontextprotocol.io/specification/2026-07-28/basic#json-schema-usage
 """
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
 from itertools import islice
@@ -25,11 +26,8 @@ except ImportError:
     raise ImportError(
         "this schema needs the full validator: pip install 'jsonschema>=4.23'"
     ) from None
-try:
-    from re import _parser as regex  # type: ignore[attr-defined]
-except ImportError:  # Python 3.10
-    import sre_parse as regex
 
+regex: Any = vars(re).get("_parser") or vars(re)["sre_parse"]  # as Python 3.10 calls it
 DIALECTS: Final[dict[str, Any]] = {
     "https://json-schema.org/draft/2020-12/schema": Draft202012Validator,
     "http://json-schema.org/draft-07/schema": Draft7Validator,
@@ -70,8 +68,7 @@ def full_checker(schema: Schema, trusted: bool) -> Check:
         try:
             errors = list(islice(validator.iter_errors(value), MOST))
         except (Unresolvable, RecursionError, StopIteration, RuntimeError) as error:
-            where = getattr(error, "ref", error)
-            return [("", f"cannot be checked, the schema leads nowhere: {where!r:.200}")]
+            return [("", f"the schema leads nowhere: {getattr(error, 'ref', error)!r:.200}")]
         return [("".join(map(step, error.absolute_path)), error.message[:200]) for error in errors]
 
     return check

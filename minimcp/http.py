@@ -23,7 +23,7 @@ from typing import Any, Final
 
 from . import http_headers, listen, protocol
 from .context import Context, Peer, stderr, tell
-from .envelope import write
+from .envelope import failure, write
 from .protocol import Message, ProtocolError
 from .server import Server
 from .stdio import PATIENCE, Log
@@ -259,9 +259,12 @@ class Post(Peer):  # ADR-0008
     def answer(self, body: bytes) -> None:
         """Serve the body, whatever it is."""
         text = body.decode(errors="surrogateescape")
-        if self.app.log:
-            self.app.log("received", text)
-        reply = self.app.server.reply(text, self)
+        try:
+            if self.app.log:
+                self.app.log("received", text)
+            reply = self.app.server.reply(text, self)
+        except BaseException as error:  # of a log: this thread goes on
+            reply = failure(error, None)
         if self.status == GONE:
             self.leave()
         elif reply is not None:

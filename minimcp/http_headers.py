@@ -12,7 +12,6 @@ import re
 from binascii import b2a_base64
 from collections.abc import Iterator, Mapping
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from .context import Context
 from .protocol import HEADER_MISMATCH, JSON, NAMED, VERSION_KEY, Params, ProtocolError, dumps
@@ -116,7 +115,6 @@ def as_text(value: JSON) -> str | None:
 # may be marked. Whole numbers may end with `.0`.
 
 EXACT = ("MCP-Protocol-Version", "Mcp-Method")
-_known: "WeakKeyDictionary[Any, dict[str, Path]]" = WeakKeyDictionary()
 
 
 def check(headers: Mapping[str, str], context: Context) -> None:
@@ -140,7 +138,5 @@ def _said(context: Context) -> Iterator[tuple[str, JSON]]:
     if method in NAMED:
         yield "Mcp-Name", params.get(NAMED[method])
     if method == "tools/call" and (tool := context.server.tools.get(str(params.get("name")))):
-        if tool not in _known:
-            _known[tool] = annotated(tool.definition["inputSchema"])
-        for header, path in _known[tool].items():
+        for header, path in tool.marks.items():
             yield header, argument(params.get("arguments"), path)

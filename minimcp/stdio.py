@@ -37,8 +37,7 @@ class Wire:  # ADR-0007
         os.dup2(2, 1)
         sys.stdout.flush()  # what was printed before goes to stderr too
         sys.stdout = sys.stderr = stderr()
-        self.reading, self.writing = threading.Lock(), threading.Lock()
-        self.log = log
+        self.writing, self.log = threading.Lock(), log
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self.let_go)
 
@@ -49,8 +48,7 @@ class Wire:  # ADR-0007
 
     def read(self) -> str:
         """The next line; empty at the end. Bytes that are no UTF-8 are left to the parser."""
-        with self.reading:  # subtle: who was deposed a moment ago may be here too
-            line = self.incoming.readline().decode(errors="surrogateescape")
+        line = self.incoming.readline().decode(errors="surrogateescape")
         if self.log and line:
             self.log("received", line)
         return line
@@ -68,81 +66,67 @@ class Wire:  # ADR-0007
 # ## One leader
 #
 # One thread reads, answers and writes, so an ordinary call is never handed from thread to
-# thread. The main thread watches: when a line keeps the leader for longer than `PATIENCE`, it
-# appoints another one. The old leader finishes its call and ends. So a slow tool holds nobody
-# up, and a cancellation is always read.
+# thread. The main thread watches: when for `PATIENCE` nobody was there to read, because a line
+# takes that long, it appoints another thread. Whoever comes back from a call and finds that
+# another one reads is not needed any more. So a slow tool holds nobody up, and a cancellation is
+# always read.
 
 
-class Leader(threading.Thread):  # ADR-0007
-    """Serves line after line, until it is deposed or the input ends."""
-
-    def __init__(self, loop: "Loop") -> None:
-        super().__init__(daemon=True)
-        self.loop, self.deposed = loop, False
-        self.line = self.answered = ""  # what it is busy with; what has a reply
-
-    def run(self) -> None:
-        try:
-            self.lead(self.loop)
-        except BaseException as error:  # such as no memory for a line: nobody would read on
-            self.loop.failure, self.loop.ended = error, True
-            self.loop.awake.set()
-
-    def lead(self, loop: "Loop") -> None:
-        """Read and answer."""
-        while not self.deposed and not loop.ended:
-            self.line = line = loop.wire.read()
-            loop.ended = loop.ended or not line
-            if not loop.awake.is_set():
-                loop.awake.set()
-            loop.answer(line, self)
-            self.line = ""
-
-
-class Loop:
-    """The leader, the old ones that are still busy, and the watch over them."""
+class Loop:  # ADR-0007
+    """The thread that reads, those that are still busy, and the watch over them."""
 
     def __init__(self, server: Server, wire: Wire) -> None:
         self.server, self.wire = server, wire
         self.peer = server.peer = Peer(wire.write)
+        self.reading, self.replying = threading.Lock(), threading.Lock()
         self.awake, self.ended = threading.Event(), False
         self.failure: BaseException | None = None
-        self.leader = Leader(self)
-        self.threads = [self.leader]
-        self.leader.start()
+        self.threads: list[threading.Thread] = []
+        self.appoint()
 
     def appoint(self) -> None:
-        """Let a new thread read on; if none can be had, the old one goes on when it can."""
-        leader = Leader(self)
+        """Let one more thread read; if none can be had, who is busy reads on when it can."""
+        thread = threading.Thread(target=self.lead, daemon=True)
         with suppress(RuntimeError):
-            leader.start()
-            self.leader.deposed, self.leader = True, leader
-            self.threads = [*filter(Leader.is_alive, self.threads), leader]
+            thread.start()
+            self.threads = [*filter(threading.Thread.is_alive, self.threads), thread]
 
-    def answer(self, line: str, leader: Leader) -> None:
+    def lead(self) -> None:
+        """Read and answer line after line, until another thread reads or the input ends."""
+        try:
+            while not self.ended and self.reading.acquire(blocking=False):
+                line = self.wire.read()
+                self.ended = self.ended or not line
+                self.reading.release()
+                if not self.awake.is_set():
+                    self.awake.set()
+                self.answer(line)
+        except BaseException as error:  # such as no memory for a line: nobody would read on
+            self.failure, self.ended = error, True
+            self.awake.set()
+
+    def answer(self, line: str) -> None:
         """Serve one line, if the client is still there for the reply."""
         try:
             reply = self.server.handle_line(line, self.peer)
-            leader.answered = line
             if reply is not None:
-                self.wire.write(reply)
+                with self.replying:
+                    self.wire.write(reply)
         except OSError:
             self.ended = True
             self.awake.set()
 
     def watch(self) -> None:
-        """Sleep while nothing happens; look every few milliseconds while something does."""
+        """Sleep while somebody reads; look every few milliseconds while nobody does."""
         while not self.ended:
-            leader, line = self.leader, self.leader.line
-            if line:
-                time.sleep(PATIENCE)
-                stuck = leader.answered is line  # in a client that does not read the reply
-                if leader.line is line and not stuck and not self.ended:
-                    self.appoint()
-                continue
+            if self.reading.locked():
+                self.awake.wait()  # until a line was read
             self.awake.clear()
-            if not leader.line and not self.ended:  # subtle: look again, lest a wake-up is lost
-                self.awake.wait()
+            time.sleep(PATIENCE)
+            read = self.awake.is_set() or self.reading.locked()
+            stuck = self.replying.locked()  # in a client that does not read what it asked for
+            if not (read or stuck or self.ended):
+                self.appoint()
 
     def drain(self, grace: float) -> None:
         """Give what was read before the end its time to be answered, and name what was not."""

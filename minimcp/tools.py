@@ -16,7 +16,6 @@ from .protocol import INVALID_PARAMS, Params, ProtocolError, ToolError, dumps, e
 from .schema import Schema, checker, explain, validate
 
 LETTERS: Final = {*string.ascii_letters, *string.digits, *"_.-"}
-SCALARS: Final = {type(None), bool, int, float, str}
 OF_OBJECT: Final = {
     "type": "object",
     "required": ["type"],
@@ -84,10 +83,11 @@ class Tool:
         if problems := validate(self.definition["inputSchema"], OF_OBJECT):
             raise ValueError(explain(problems, f"{self.name}: input_schema"))
         self.check = checker(self.definition["inputSchema"])
+        self.marks: dict[str, Any] = {}  # what HTTP repeats in headers
         if "x-mcp-header" in dumps(self.definition["inputSchema"]):
             from .http_headers import annotated
 
-            annotated(self.definition["inputSchema"])  # `ValueError` for a mark that cannot work
+            self.marks = annotated(self.definition["inputSchema"])  # `ValueError` for a bad mark
         self.makes_blocks = makes_blocks(returned)
         blocks = {"type": "array", "items": BLOCK} if self.makes_blocks else {}
         self.check_result = checker(blocks or self.definition.get("outputSchema", {}))
@@ -117,8 +117,7 @@ class Tool:
         text = dumps(value)  # what has no JSON form fails here
         if isinstance(value, str) and "outputSchema" not in self.definition:
             return text_result(value)
-        if type(value) not in SCALARS:
-            value = loads(text)  # plain JSON, whatever came: dataclasses, tuples, enums
+        value = loads(text)  # plain JSON, whatever came: dataclasses, tuples, enums
         if problems := self.check_result(value):
             raise ToolError(f"the result breaks its schema:\n{explain(problems, 'result')}")
         if self.makes_blocks:

@@ -420,4 +420,5 @@ def test_without_the_library_its_absence_is_told_with_what_to_do(monkeypatch):
     monkeypatch.delitem(sys.modules, "minimcp.dialects", raising=False)
     with pytest.raises(ImportError) as caught:
         serving(properties(a={"pattern": "x"}))
-    assert str(caught.value) == "this schema needs the full validator: pip install jsonschema"
+    told = "this schema needs the full validator: pip install 'jsonschema>=4.23'"
+    assert str(caught.value) == told

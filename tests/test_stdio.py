@@ -7,6 +7,7 @@ import queue
 import signal
 import subprocess
 import sys
+import threading
 import time
 import types
 from pathlib import Path
@@ -27,7 +28,7 @@ from support import (
 )
 
 from minimcp import Server
-from minimcp.stdio import Leader, Loop
+from minimcp.stdio import Loop
 
 TOOLS = [sys.executable, str(Path(__file__).parent / "stubs" / "tools_server.py")]
 
@@ -643,14 +644,14 @@ def test_a_leader_that_cannot_be_replaced_leads_on(monkeypatch):
     """A flood of slow calls takes the last thread; that must not be the end."""
     lines = queue.SimpleQueue()
     loop = Loop(Server("demo"), types.SimpleNamespace(read=lines.get, write=lines.put))
-    leader = loop.leader
+    (leader,) = loop.threads
 
     def fail(thread):
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(Leader, "start", fail)
+    monkeypatch.setattr(threading.Thread, "start", fail)
     loop.appoint()
-    assert loop.leader is leader
+    assert loop.threads == [leader]
     lines.put("")
     leader.join(10)
     assert loop.ended
@@ -658,17 +659,20 @@ def test_a_leader_that_cannot_be_replaced_leads_on(monkeypatch):
 
 def test_who_watches_does_not_sleep_through_the_end():
     """The end may come after the watch has last looked, and before it sleeps."""
-
-    class Awake:
-        def clear(self):
-            loop.ended = True
-
-        def wait(self):
-            raise AssertionError("it would never wake up")
-
     loop = Loop.__new__(Loop)
-    loop.ended, loop.leader, loop.awake = False, types.SimpleNamespace(line=""), Awake()
-    loop.watch()
+    loop.ended, loop.awake = False, threading.Event()
+
+    def locked():
+        loop.ended = True  # by the thread that reads, which says so
+        loop.awake.set()
+        return True
+
+    loop.reading = types.SimpleNamespace(locked=locked)
+    loop.replying = threading.Lock()
+    watching = threading.Thread(target=loop.watch, daemon=True)
+    watching.start()
+    watching.join(10)
+    assert not watching.is_alive()
 
 
 def test_a_system_that_cannot_fork_is_served_too(tmp_path):
@@ -705,17 +709,20 @@ def test_a_call_that_is_answered_at_the_last_moment_is_not_called_unanswered(cap
 def test_who_watches_sleeps_while_nothing_happens():
     class Awake:
         def clear(self):
-            assert not loop.looked, "it looks again and again"
-            loop.looked = True
+            assert loop.ended, "it looks again and again"
 
         def wait(self):
             loop.ended = True
 
+        def is_set(self):
+            return True
+
     loop = Loop.__new__(Loop)
-    loop.ended, loop.leader, loop.awake = False, types.SimpleNamespace(line=""), Awake()
-    loop.looked = False
-    loop.watch()
-    assert loop.looked
+    loop.ended, loop.awake, loop.reading = False, Awake(), threading.Lock()
+    loop.replying = threading.Lock()
+    with loop.reading:
+        loop.watch()
+    assert loop.ended
 
 
 TALKATIVE = """
