@@ -96,8 +96,9 @@ class App:
 
     `allowed_hosts` and `allowed_origins` are names without ports (an origin may be written out
     too, as in `https://example.com:8443`); `"*"` allows all. With a `token`, a client has to send
-    `Authorization: Bearer …`. `max_body` is in bytes. `log` sees every message, as in
-    `log("received", text)` and `log("sent", text)`.
+    `Authorization: Bearer …` (`serve` looks for one in the environment too, this does not).
+    `max_body` is in bytes. `log` sees every message, as in `log("received", text)` and
+    `log("sent", text)`.
     """
 
     server: Server
@@ -132,7 +133,12 @@ class App:
             (allowed(host, self.allowed_hosts), 403, f"{host!r} is not an allowed host"),
             (allowed(origin, self.allowed_origins), 403, f"{origin!r} is not an allowed origin"),
             (path == self.path.rstrip("/"), 404, f"MCP is at {self.path}"),
-            (self.knows(headers), 401, "a token is needed", {"www-authenticate": "Bearer"}),
+            (
+                self.knows(headers),
+                401,
+                "the token is missing, or wrong",
+                {"www-authenticate": "Bearer"},
+            ),
             (scope["method"] == "POST", 405, "messages come by POST", {"allow": "POST"}),
             (kind == "application/json", 415, "messages are application/json"),
             (takes_events(headers) or not listens, 406, "the answer is text/event-stream"),

@@ -1,7 +1,7 @@
 """The validator: does a value fit a schema, and if not, what is wrong and where?
 
-It knows the small part of JSON Schema that our type hints produce. A schema that uses any other
-keyword is left to `dialects`, which asks the `jsonschema` library.
+It knows the small part of JSON Schema that our type hints produce and that describes this part.
+A schema that uses any other keyword is left to `dialects`, which asks the `jsonschema` library.
 """
 
 import json

@@ -1,7 +1,8 @@
 """The server: a table of methods, and one `handle_line` for both eras.
 
-`handle_line` takes a line and returns a line. It opens nothing, waits for nothing and never
-raises, so everything else (stdio, HTTP, a test, a notebook, a page in a browser) is a caller.
+`handle_line` takes a line and returns a line. It opens nothing, waits for nothing but the tool, and
+raises nothing but Ctrl+C. So all else (stdio, HTTP, a test, a notebook, a page in a browser) is a
+caller.
 
 https://modelcontextprotocol.io/specification/2026-07-28/server
 """
@@ -144,8 +145,10 @@ class Server:
     ) -> Any:
         """Register a function as a tool: `@server.tool`, or `@server.tool(name=…)`.
 
-        Its type hints become the input schema (or `input_schema` does, any JSON Schema 2020-12),
-        its docstring the description. `TypeError` or `ValueError` says what cannot be.
+        Its type hints become the input schema (or `input_schema` does, any JSON Schema 2020-12, and
+        then arguments arrive as JSON has them), its docstring the description. An `async def` runs
+        in a loop of its own, so it shares no lock and no connection with other calls. `TypeError`
+        or `ValueError` says what cannot be.
         """
 
         def register(function: Any) -> Any:

@@ -121,8 +121,11 @@ def errors() -> str:
     rows = []
     for name, code in sorted(codes.items(), key=lambda item: -item[1]):
         whose = "MCP" if code in protocol.MCP_ERRORS else "JSON-RPC"
-        rows.append([f"`{code}`", f"`{name}`", ERRORS[name], whose, STATUS.get(code, 200)])
-    return table("code | name in `minimcp.protocol` | what is wrong | defined by | HTTP", rows)
+        modern = 400 if code == protocol.PARSE_ERROR else STATUS.get(code, 200)
+        legacy = 400 if code == protocol.PARSE_ERROR else 200
+        rows.append([f"`{code}`", f"`{name}`", ERRORS[name], whose, modern, legacy])
+    heads = "code | name in `minimcp.protocol` | what is wrong | defined by | HTTP | HTTP, legacy"
+    return table(heads, rows)
 
 
 def is_code(name: str, value: object) -> bool:
@@ -147,12 +150,23 @@ def methods() -> str:
     return table(f"method | {' | '.join(server.methods)} | named by | cacheable | handler", rows)
 
 
+def named(text: str) -> list[str]:
+    """The names of notifications in a text; `f"…/{kind}/…"` stands for one of each kind."""
+    from minimcp.protocol import LISTS
+
+    whole = re.findall(r'"(notifications/[a-z_/]+[a-z])"', text)
+    for ending in ("list_changed", "updated") if 'f"notifications/{kind}/"' in text else ():
+        kinds = LISTS if ending == "list_changed" else ("resources",)
+        whole += [f"notifications/{kind}/{ending}" for kind in kinds]
+    return whole
+
+
 def notifications() -> str:
     """The notifications whose names stand in the package, and the module that sends or hears."""
     found: dict[str, list[str]] = {}
     for path in facts.reading_order():
         text = path.read_text(encoding="utf-8")
-        for name in re.findall(r'"(notifications/[a-z_/]+[a-z])"', text):
+        for name in named(text):
             found.setdefault(name, [])
             if path.name not in found[name]:
                 found[name].append(path.name)
@@ -188,9 +202,14 @@ def notebooks() -> str:
     rows = []
     for path in facts.notebooks():
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-        code = sum(cell["cell_type"] == "code" for cell in cells)
-        rows.append([f"[{facts.title_of(path)}](../notebooks/{path.name})", len(cells), code])
-    return table("notebook | >cells | >of them code", rows)
+        first = " ".join("".join(cells[0]["source"]).split())
+        time = re.search(r"\*\*Time\*\* about (\d+ minutes)", first)
+        built = re.search(r"\*\*At the end you will have built\*\* (.+?)[;.](?: |$)", first)
+        if not time or not built:
+            raise ValueError(f"{path.name} does not say what it builds, and in which time")
+        link = f"[{facts.title_of(path)}](../notebooks/{path.name})"
+        rows.append([link, built[1], time[1]])
+    return table("notebook | you will have built | time", rows)
 
 
 def examples() -> str:
@@ -356,7 +375,7 @@ def conformance() -> str:
         [
             when(record) + table(head, rows),
             folded("Every scenario", details),
-            "Scenarios that are left out:\n\n" + table("scenarios | why", left_out),
+            "Scenarios that are not in these rows:\n\n" + table("scenarios | why", left_out),
         ]
     )
 

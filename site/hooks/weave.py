@@ -42,7 +42,7 @@ def python_page(source: str, name: str) -> str:
     title, _, more = documentation.partition("\n")
     front = "---\nhide: [toc]\n---\n\n"
     parts = [f"# `{Path(name).name}`: {title.rstrip('.')}" if title else f"# `{name}`"]
-    parts += [bare_links(more.strip())] if more.strip() else []
+    parts += [bare_links(more.strip("\n").rstrip())] if more.strip() else []
     margins, lines = margin_comments(source), source.splitlines()
     rows = enumerate(lines[first:], first + 1)
     for is_prose, group in itertools.groupby(rows, key=lambda row: row[0] in margins):
