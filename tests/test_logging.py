@@ -105,3 +105,17 @@ def test_a_legacy_client_sets_the_level_once_for_all():
     assert exchange(server, legacy("logging/setLevel", {"level": "alert"}), peer)["result"] == {}
     exchange(server, call, peer)
     assert [json.loads(line)["params"]["level"] for line in lines] == ["alert", "emergency"]
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_a_level_that_does_not_exist_is_a_mistake_whether_anybody_listens_or_not(declared):
+    server = talkative(declared)
+
+    @server.tool
+    def wrong(context: Context) -> str:
+        context.log("warn", "x")
+        return "never"
+
+    reply = exchange(server, modern("tools/call", {"name": "wrong"}))
+    assert reply["result"]["isError"] is True
+    assert "warn" in reply["result"]["content"][0]["text"]

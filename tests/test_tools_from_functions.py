@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any, Literal, Optional, TypedDict, Union
+from typing import Annotated, Any, ClassVar, Literal, Optional, TypedDict, Union
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -904,3 +904,68 @@ def test_a_result_that_breaks_its_annotation_is_an_error_and_never_sent():
     assert result["isError"] is True
     assert "structuredContent" not in result
     assert "lat" in result["content"][0]["text"]
+
+
+@dataclass
+class Kept:
+    url: str
+    KEY: ClassVar[str] = "s3cret"
+
+
+@dataclass
+class Made:
+    price: float
+    total: float = field(init=False)
+
+    def __post_init__(self):
+        self.total = self.price * 2
+
+
+def returned(value, hint=None):
+    """The structured result of a tool that returns this, and its output schema."""
+    server = Server("demo")
+
+    def tool():
+        return value
+
+    if hint is not None:
+        tool.__annotations__["return"] = hint
+    server.tool(tool)
+    reply = exchange(server, modern("tools/call", {"name": "tool"}))
+    schema = server.tools["tool"].definition.get("outputSchema")
+    return reply["result"].get("structuredContent"), schema
+
+
+@pytest.mark.parametrize("hint", [None, Kept])
+def test_what_belongs_to_the_class_stays_there(hint):
+    assert returned(Kept("u"), hint)[0] == {"url": "u"}
+
+
+@pytest.mark.parametrize("hint", [None, Made])
+def test_what_a_dataclass_makes_itself_is_told_and_not_promised(hint):
+    assert returned(Made(1.5), hint) == ({"price": 1.5, "total": 3.0}, None)
+
+
+def test_nor_can_it_be_asked_for():
+    def tool(order: Made) -> str:
+        return "x"
+
+    with pytest.raises(TypeError, match="'order': Made makes its 'total' itself"):
+        Server("demo").tool(tool)
+
+
+@pytest.mark.parametrize(
+    ("hint", "default"), [(int, "ten"), (Literal["a"], "b"), (list[int], ["x"]), (bool, 0)]
+)
+def test_a_default_that_its_own_hint_refuses_is_not_advertised(hint, default):
+    def tool(value=default):
+        return repr(value)
+
+    tool.__annotations__["value"] = hint
+    server = Server("demo")
+    server.tool(tool)
+    definition = server.tools["tool"].definition["inputSchema"]
+    assert "default" not in definition["properties"]["value"]
+    assert "required" not in definition
+    reply = exchange(server, modern("tools/call", {"name": "tool"}))
+    assert reply["result"]["content"][0]["text"] == repr(default)
