@@ -33,7 +33,8 @@ class Endpoint:
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ConnectionError(f"{url!r} is no address: it begins with http:// or https://, and a command is a list")
+            told = "is no address, which begins with http:// or https://; a command is a list"
+            raise ConnectionError(f"{url!r} {told}")
         self.target = (parts.path or "/") + (parts.query and f"?{parts.query}")
         self.dial: Any = partial(HTTPConnection, parts.hostname, parts.port or 80)
         if parts.scheme == "https":  # trusts whom the system trusts, and SSL_CERT_FILE
