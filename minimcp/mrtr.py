@@ -71,19 +71,19 @@ def demand(context: Context, request: Params) -> None:
 # ## The retry
 #
 # It may reach another process than the question came from. Nothing waits for it here, and often
-# it never comes. Nobody here knows which question an answer belongs to, but all answers have one
-# of three shapes: what a person decided, what a model said, or a list of folders.
+# it never comes. Nobody here knows which question an answer belongs to. But what a person decided
+# (`action`), what was said (`content`) and a list of folders (`roots`) look alike everywhere.
 
-TEXT: Schema = {"type": "string"}
-FORM = {"action": {"enum": ["accept", "decline", "cancel"]}, "content": {"type": "object"}}
-ROOT: Schema = {"type": "object", "properties": {"uri": TEXT}, "required": ["uri"]}
-FOLDERS = {"roots": {"type": "array", "items": ROOT}}
-SHAPES: list[Schema] = [
-    {"type": "object", "properties": FORM, "required": ["action"]},
-    {"type": "object", "properties": FOLDERS, "required": ["roots"]},
-    {"type": "object", "properties": {"model": TEXT}, "required": ["role", "content", "model"]},
-]
-check = checker({"type": "object", "additionalProperties": {"anyOf": SHAPES}})
+BLOCKS: Schema = {"anyOf": [{"type": "object"}, {"type": "array"}]}
+FOLDER = {"type": "object", "properties": {"uri": {"type": "string"}}, "required": ["uri"]}
+ANSWER: dict[str, Schema] = {
+    "action": {"enum": ["accept", "decline", "cancel"]},
+    "content": BLOCKS,
+    "roots": {"type": "array", "items": FOLDER},
+}
+check = checker(
+    {"type": "object", "additionalProperties": {"type": "object", "properties": ANSWER}}
+)
 
 
 def resume(context: Context) -> None:

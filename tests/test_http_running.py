@@ -143,7 +143,9 @@ def test_without_uvicorn_one_line_says_what_to_install(tmp_path):
     env = {**os.environ, "PYTHONPATH": str(tmp_path)}
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 1
-    assert done.stderr == "HTTP needs uvicorn: pip install 'minimcp-reference[http]'\n"
+    assert done.stderr == (
+        "HTTP needs uvicorn: pip install uvicorn (in a clone: pip install -e '.[http]')\n"
+    )
 
 
 def test_a_port_that_is_taken_is_named(tmp_path):

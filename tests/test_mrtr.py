@@ -213,7 +213,7 @@ def test_missing_answers_are_asked_for_again():
 @pytest.mark.req("S-MRTR-12")
 def test_answers_that_nobody_asked_for_do_no_harm():
     server = asking({"a": WHO})
-    answers = {"a": ANSWER, "zzz": {"roots": []}, "": {"action": "decline"}}
+    answers = {"a": ANSWER, "zzz": {"anything": [1]}, "": {}}
     assert call(server, inputResponses=answers) == complete(DONE)
 
 
@@ -242,15 +242,12 @@ MISSHAPEN = [
     {"roots": 5},
     {"roots": [5]},
     {"roots": [{}]},
-    {"role": "assistant", "content": {}},
-    {"capital": "Paris"},
-    {},
 ]
 
 
 @pytest.mark.req("S-MRTR-13")
 @pytest.mark.parametrize("answer", SHAPED)
-def test_an_answer_has_the_shape_of_one_of_three(answer):
+def test_what_has_the_shape_of_an_answer_is_taken(answer):
     server = asking({"a": WHO})
     assert call(server, inputResponses={"a": answer}) == complete(DONE)
 
