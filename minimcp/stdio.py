@@ -94,7 +94,7 @@ class Loop:  # ADR-0007
     def lead(self) -> None:
         """Read and answer line after line, until another thread reads or the input ends."""
         try:
-            while not self.ended and self.reading.acquire(blocking=False):
+            while not self.ended and self.reading.acquire(False):
                 line = self.wire.read()
                 self.ended = self.ended or not line
                 self.reading.release()

@@ -203,13 +203,13 @@ def notebooks() -> str:
     for path in facts.notebooks():
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         first = " ".join("".join(cells[0]["source"]).split())
-        time = re.search(r"\*\*Time\*\* about (\d+ minutes)", first)
+        time = re.search(r"\*\*Time\*\* about (\d+) minutes", first)
         built = re.search(r"\*\*At the end you will have built\*\* (.+?)[;.](?: |$)", first)
         if not time or not built:
             raise ValueError(f"{path.name} does not say what it builds, and in which time")
         link = f"[{facts.title_of(path)}](../notebooks/{path.name})"
         rows.append([link, built[1], time[1]])
-    return table("notebook | you will have built | time", rows)
+    return table("notebook | you will have built | >minutes", rows)
 
 
 def examples() -> str:
