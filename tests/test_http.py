@@ -1019,11 +1019,13 @@ def test_who_hung_up_before_the_call_began_has_cancelled_it():
 def test_a_call_goes_on_when_what_it_says_is_not_read_and_its_reply_still_comes(monkeypatch):
     monkeypatch.setattr("minimcp.http.BACKLOG", 50)
     server, message = Server("demo"), call("chatter", meta={"progressToken": 1})
+    over = threading.Event()
 
     @server.tool
     def chatter(context: Context) -> int:
         for number in range(1000):
             context.progress(number)
+        over.set()
         return number
 
     async def scenario():
@@ -1035,13 +1037,14 @@ def test_a_call_goes_on_when_what_it_says_is_not_read_and_its_reply_still_comes(
 
         async def send(event):
             sent.append(event)
-            await asyncio.sleep(0.05)  # a slow reader
+            while not over.is_set():  # a slow reader
+                await asyncio.sleep(0.01)
 
         await asyncio.wait_for(app(server)(scope_of(message), receive, send), 20)
         return b"".join(event.get("body", b"") for event in sent)
 
     events = [*filter(None, asyncio.run(scenario()).decode().split("\n\n"))]
-    assert len(events) < 200
+    assert 2 <= len(events) <= 60
     assert json.loads(events[-1].removeprefix("data: "))["result"]["structuredContent"] == 999
 
 
@@ -1076,3 +1079,16 @@ def test_what_names_a_revision_that_is_not_served_is_refused_even_if_it_asks_not
         reply = site.post({"jsonrpc": "2.0", **message}, headers=told)
         assert reply.status == 400
         assert (reply.json["error"]["code"], "id" in reply.json) == (-32022, False)
+
+
+def test_a_log_that_fails_is_an_internal_error_and_costs_no_thread(capsys):
+    def log(way, text):
+        assert "unlogged" not in text
+
+    with serving(demo(), log=log) as site:
+        for _ in range(3):
+            reply = site.post(call("echo", text="unlogged"))
+            assert (reply.status, reply.json["error"]["code"]) == (400, -32603)
+        assert site.post(call("add", a=2, b=40)).status == 200
+        assert site.app.crew.threads <= 2
+    assert "AssertionError" in capsys.readouterr().err
