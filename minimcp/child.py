@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from queue import Full, Queue
-from subprocess import PIPE, Popen
+from subprocess import PIPE, Popen, TimeoutExpired
 from threading import Thread, current_thread
 from typing import Any
 
@@ -44,7 +44,8 @@ class Child:
         except OSError as error:
             text = f"cannot start {command}: {error}; is it on the PATH?"
             raise ConnectionError(text) from None
-        jobs = (self._wait, self._drain, self._read, self._write)
+        jobs = (self._drain, self._read, self._write, self._wait)  # each joins earlier ones only
+        self.lines = 0
         self.threads = [Thread(target=job, daemon=True) for job in jobs]
         for thread in self.threads:
             thread.start()
@@ -69,7 +70,7 @@ class Child:
         """Close its stdin, wait, then SIGTERM, then SIGKILL; nothing is left behind."""
         with suppress(Full):
             self.outbox.put(None, timeout=0)
-        waiting = self.threads[0]
+        waiting = self.threads[-1]
         self.given_up = ", after we had given up" if waiting.is_alive() else ""
         for seconds, name in ((POLITE, "SIGTERM"), (FIRM, "SIGKILL")):
             waiting.join(seconds)
@@ -80,8 +81,9 @@ class Child:
 
     def obituary(self) -> str:
         """What is known about its end: exit code, and its last lines on stderr."""
-        for thread in {*self.threads[:2]} - {current_thread()}:
-            thread.join(FIRM)
+        self.threads[0].join(FIRM)
+        with suppress(TimeoutExpired):
+            self.process.wait(FIRM)
         code = self.process.poll()
         end = "closed its output" if code is None else f"ended with exit code {code}{self.given_up}"
         return "\n  ".join([f"the server {self.command} {end}", *self.last_words])
@@ -97,7 +99,10 @@ class Child:
     def _wait(self) -> None:
         self.process.wait()
         self._signal("SIGKILL")  # what it started and left behind holds our pipes
-        self.threads[2].join(FIRM)
+        lines = -1
+        while lines != self.lines:  # as long as there is something to read
+            lines = self.lines
+            self.threads[1].join(FIRM)
         self.receive(None)  # and what has left even its group still does
 
     def _drain(self) -> None:
@@ -109,6 +114,7 @@ class Child:
     def _read(self) -> None:
         with self.process.stdout as pipe:
             for line in pipe:
+                self.lines += 1
                 self.receive(line.decode(errors="surrogateescape"))
         self.receive(None)
 

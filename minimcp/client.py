@@ -69,17 +69,17 @@ class Client:
         self.wanted = wish(era, version), version
         self.on_input, self.on_notification, self.trace = on_input or {}, on_notification, trace
         self.declared: Params = {protocol.INPUTS[method]: {} for method in self.on_input}
-        self.ids, self.lock, self.closed = count(1), Lock(), False
+        self.ids, self.lock, self.closed, self.changes = count(1), Lock(), False, 0
         self._connect()
 
     def _connect(self) -> None:
         self.tools, self.fresh_until = dict[str, Params](), 0.0
         self.connection = Connection(self._wire(), self._hear, self._answer, self.trace)
         try:
-            with reading("the first request"):
-                negotiate(self, *self.wanted)
             if self.closed:  # meanwhile
                 raise ConnectionError("the client is closed")
+            with reading("the first request"):
+                negotiate(self, *self.wanted)
         except BaseException as error:
             self.connection.close("there was no common revision")
             if isinstance(error, TimeoutError):
@@ -164,13 +164,13 @@ class Client:
         left out.
         """
         if time.monotonic() >= self.fresh_until:
-            asked, self.fresh_until = time.monotonic(), -1.0
+            asked, changes = time.monotonic(), self.changes
             pages = self._pages(timeout)
             with reading("tools/list"):  # only a list can be sliced
                 self.tools = {tool["name"]: tool for page in pages for tool in page["tools"][:]}
                 ttls = [page.get("ttlMs") for page in pages]
                 fresh = min(ttl if type(ttl) is int else 0 for ttl in ttls) / 1000
-            self.fresh_until = self.fresh_until and asked + fresh  # 0.0: it has changed meanwhile
+            self.fresh_until = asked + fresh if changes == self.changes else 0.0
         return list(self.tools.values())
 
     def _pages(self, timeout: float | None, again: bool = True) -> list[Params]:
@@ -185,9 +185,7 @@ class Client:
             except ProtocolError as error:
                 if error.code != protocol.INVALID_PARAMS or not again:
                     raise
-                return self._pages(
-                    timeout, again=False
-                )  # the list changed meanwhile: start over, once
+                return self._pages(timeout, again=False)  # the list has changed: start over, once
         return pages
 
     def call_tool(
@@ -209,7 +207,7 @@ class Client:
 
     def _hear(self, message: Message) -> None:
         if message["method"] == "notifications/tools/list_changed":
-            self.fresh_until = 0.0
+            self.fresh_until, self.changes = 0.0, self.changes + 1
         if self.on_notification is not None:
             self.on_notification(message["method"], message.get("params", {}))
 
@@ -225,7 +223,8 @@ class Client:
         """What a retry adds: answers to all questions, and the state untouched."""
         retry = {key: result[key] for key in ("requestState",) if key in result}
         with reading("a request"):
-            questions = {key: {**one} for key, one in result.get("inputRequests", {}).items()}
+            asked = result.get("inputRequests") or {}
+            questions = {key: {**one} for key, one in asked.items()}
         if questions:
             retry["inputResponses"] = {key: self._answer(one) for key, one in questions.items()}
         return retry

@@ -114,8 +114,8 @@ class Connection:
         ident = reply.get("id")
         if ident is None and "error" in reply and len(self.waiting) == 1:
             ident = next(iter(self.waiting))  # it can only mean this one
-        if is_id(ident) and ident in self.waiting:
-            self.waiting.pop(ident).put(instead or reply)
+        if is_id(ident) and (box := self.waiting.pop(ident, None)):
+            box.put(instead or reply)
 
     def _take(self, message: Message) -> None:
         if "id" not in message:

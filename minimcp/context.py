@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .server import Server
 
 Era = Literal["modern", "legacy"]
+WAIT: Final = 0.1  # seconds, if the other end does not read
 LATER: Final[Params] = {}  # what a handler returns when the answer comes by `peer.finish`
 
 
@@ -71,8 +72,9 @@ class Peer:
             ident: Any = params.get("requestId")
             wanted = self.in_flight.pop(ident, None) if is_id(ident) else None
             if wanted:
-                with wanted.turn:  # what it is about to say is said first
-                    tell(f"{ident!r} cancelled: {params.get('reason')!r}")
+                if wanted.turn.acquire(timeout=WAIT):  # what it is about to say is said first
+                    wanted.turn.release()
+                tell(f"{ident!r} cancelled: {params.get('reason')!r}")
 
     def finish(self, reply: Message) -> None:
         """Send the reply to a request that was left open."""

@@ -105,7 +105,8 @@ def _no_rule(*arguments: Any) -> tuple[()]:
 
 def _refuse_explosive_patterns(schema: Schema) -> Schema:
     """Look at one schema; the reader of JSON comes by with every object that it finds."""
-    for pattern in [schema.get("pattern"), *(schema.get("patternProperties") or ())]:
+    names = schema.get("patternProperties")
+    for pattern in [schema.get("pattern"), *(names if isinstance(names, dict) else ())]:
         if isinstance(pattern, str) and _ways(regex.parse(pattern)) > MAX_WAYS:
             raise ValueError(
                 f"the pattern {pattern!r} repeats a repetition; it could take for ever"
@@ -122,7 +123,8 @@ def _ways(nodes: Iterable[Any]) -> int:
             low, high, body = operand
             most = max(most, min(high - low + 1, 40), _ways(body) ** min(high, 40))
         elif name == "BRANCH":
-            firsts = {chr(way[0][1]).lower() for way in operand[1] if str(way[:1]).count("LITERAL")}
+            plain = [way[0][1] for way in operand[1] if way and str(way[0][0]) == "LITERAL"]
+            firsts = {chr(letter).lower() for letter in plain}
             clear = len(firsts) == len(operand[1])  # the first letter says which way it is
             most = max(most, 1 if clear else len(operand[1]), *map(_ways, operand[1]))
         elif name in ("SUBPATTERN", "ASSERT", "ASSERT_NOT"):

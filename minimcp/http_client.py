@@ -94,9 +94,7 @@ class HTTPWire:
                         self._ask(self.greeting, deadline)
                         self._ask(INITIALIZED, deadline)
                     except BaseException:
-                        self.session = (
-                            session  # half a handshake is none: the next call begins anew
-                        )
+                        self.session = session  # half a handshake is none, so begin anew
                         raise
             reply = self._ask(message, deadline)
         if method == "tools/call" and reply.get("error", {}).get("code") == HEADER_MISMATCH:

@@ -75,8 +75,7 @@ class Endpoint:
                 self.close()
 
     def _connection(self, seconds: float) -> Any:
-        if self.owner != os.getpid():  # after a fork, the spare ones are our parent's
-            self.owner, self.spare = os.getpid(), []
+        self._disown()
         with suppress(IndexError):
             while connection := self.spare.pop():
                 connection.sock.settimeout(seconds)  # it still has the one of its last request
@@ -88,8 +87,14 @@ class Endpoint:
         connection.connect()
         return connection
 
+    def _disown(self) -> None:
+        """After a fork, the connections are those of our parent."""
+        if self.owner != os.getpid():
+            self.owner, self.spare, self.busy = os.getpid(), [], {}
+
     def close(self) -> None:
         """Hang up on what is still going on, and let go of every connection."""
+        self._disown()
         self.closed.set()
         self.hang_up(lambda why: True)
         while self.spare:

@@ -77,7 +77,7 @@ def frozen(value: JSON) -> Hashable:
         return frozenset((key, frozen(one)) for key, one in value.items())
     if value is None or isinstance(value, str):
         return value
-    whole = type(value) is not bool and value == int(value)
+    whole = isinstance(value, float) and value.is_integer()
     return type(value) is bool, str(int(value) if whole else value)
 
 

@@ -17,6 +17,7 @@ from .context import Peer, stderr, tell
 from .server import Server
 
 PATIENCE = 0.005  # seconds that one line may keep the leader before another one reads on
+CROWD = 32  # threads that may wait for a client that does not read
 GRACE = 0.5  # seconds that calls get to finish once stdin has ended
 HELLO = "MCP stdio server: waiting for JSON on stdin; normally a client starts me. Ctrl+C to stop."
 Log = Callable[[str, str], object]  # gets "received" or "sent", and the line
@@ -86,10 +87,13 @@ class Loop:  # ADR-0007
 
     def appoint(self) -> None:
         """Let one more thread read; if none can be had, who is busy reads on when it can."""
+        self.threads = [*filter(threading.Thread.is_alive, self.threads)]
+        if len(self.threads) > CROWD and self.wire.writing.locked():
+            return
         thread = threading.Thread(target=self.lead, daemon=True)
         with suppress(RuntimeError):
             thread.start()
-            self.threads = [*filter(threading.Thread.is_alive, self.threads), thread]
+            self.threads.append(thread)
 
     def lead(self) -> None:
         """Read and answer line after line, until another thread reads or the input ends."""
@@ -129,10 +133,17 @@ class Loop:  # ADR-0007
                 self.appoint()
 
     def drain(self, grace: float) -> None:
-        """Give what was read before the end its time to be answered, and name what was not."""
+        """Give what was read before the end its time to be answered."""
         deadline = time.monotonic() + grace
         for thread in self.threads:
             thread.join(max(0.0, deadline - time.monotonic()))
+        with suppress(RuntimeError):  # no thread can be had
+            last = threading.Thread(target=self.part, daemon=True)  # who does not read holds it up
+            last.start()
+            last.join(GRACE)
+
+    def part(self) -> None:
+        """End all subscriptions, and name what was not answered."""
         if self.server.listeners:
             from .listen import close
 

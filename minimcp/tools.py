@@ -7,7 +7,8 @@ https://modelcontextprotocol.io/specification/2026-07-28/server/tools
 """
 
 import string
-from typing import Any, Final, get_args
+import types
+from typing import Any, Final, Union, get_args, get_origin
 
 from .context import Context
 from .envelope import unexpected
@@ -23,6 +24,7 @@ OF_OBJECT: Final = {
 }
 
 BLOCK: Final = {"type": "object", "required": ["type"], "properties": {"type": {"type": "string"}}}
+BLOCKS: Final = {"type": "array", "items": BLOCK}
 
 # ## The two methods
 
@@ -88,9 +90,8 @@ class Tool:
             from .http_headers import annotated
 
             self.marks = annotated(self.definition["inputSchema"])  # `ValueError` for a bad mark
-        self.makes_blocks = makes_blocks(returned)
-        blocks = {"type": "array", "items": BLOCK} if self.makes_blocks else {}
-        self.check_result = checker(blocks or self.definition.get("outputSchema", {}))
+        self.makes_blocks, self.may_make_blocks = returned == Content, Content in kinds(returned)
+        self.check_result = checker(self.definition.get("outputSchema", {}))
 
     def listed(self, modern: bool) -> Params:
         """The definition; older revisions know no output but objects, no schema but a dict."""
@@ -118,23 +119,24 @@ class Tool:
         if isinstance(value, str) and "outputSchema" not in self.definition:
             return text_result(value)
         value = loads(text)  # plain JSON, whatever came: dataclasses, tuples, enums
-        if problems := self.check_result(value):
+        blocks = self.makes_blocks or (self.may_make_blocks and isinstance(value, list))
+        if problems := validate(value, BLOCKS) if blocks else self.check_result(value):
             raise ToolError(f"the result breaks its schema:\n{explain(problems, 'result')}")
-        if self.makes_blocks:
+        if blocks:
             return {"content": value}
         structured = {"structuredContent": value} if modern or isinstance(value, dict) else {}
         return text_result(text) | structured
 
 
-def makes_blocks(hint: Any) -> bool:
-    """Whether a function returns content blocks, perhaps among other things."""
-    return Content in (hint, *get_args(hint))
+def kinds(hint: Any) -> tuple[Any, ...]:
+    """The members of a union, or what stands alone."""
+    return get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
 
 
 def output_schema(hint: Any) -> Params:
     """What a definition says about the result, if a type hint promises more than text."""
     try:
-        silent = hint in (str, Any) or makes_blocks(hint)
+        silent = hint in (str, Any) or Content in kinds(hint)
         return {} if silent else {"outputSchema": read_hint(hint).schema}
     except (TypeError, RecursionError):
         return {}

@@ -1568,3 +1568,77 @@ def test_a_server_that_says_no_object_about_itself_is_told_so():
     """
     with pytest.raises(ConnectionError, match="malformed reply to the first request"):
         Client(fake_server(source))
+
+
+def test_the_end_of_a_server_is_noticed_at_once_and_nobody_waits_for_anybody(monkeypatch):
+    monkeypatch.setattr(child, "FIRM", 30)
+    source = """
+        for request in requests():
+            os._exit(1)
+    """
+    started = time.monotonic()
+    with Client(fake_server(source)) as client, pytest.raises(ConnectionError, match="exit code 1"):
+        client.call_tool("any")
+    assert quickly(started)
+
+
+def test_what_was_said_before_the_end_is_read_to_its_end_however_slowly(monkeypatch):
+    monkeypatch.setattr(child, "FIRM", 0.5)
+    source = """
+        for request in requests():
+            for _ in range(12):
+                send({"jsonrpc": "2.0", "method": "notifications/message"})
+            say(request, "done")
+            os._exit(0)
+    """
+    with Client(fake_server(source), on_notification=lambda *_: time.sleep(0.1)) as client:
+        assert client.call_tool("any").text == "done"
+
+
+def test_a_command_that_ends_at_once_is_no_server_and_nothing_else_goes_wrong():
+    for _ in range(30):  # an exception in a thread would be an error of the test
+        with pytest.raises(ConnectionError, match="exit code 0"):
+            Client([sys.executable, "-S", "-c", ""])
+
+
+def test_in_process_a_time_limit_holds_while_a_callback_takes_its_time():
+    server = in_process()
+
+    @server.tool
+    def work(context: Context) -> int:
+        context.progress(1)
+        return 1
+
+    over = threading.Event()
+    with Client(server, on_notification=lambda *_: over.wait(20)) as client:
+        started = time.monotonic()
+        with pytest.raises(TimeoutError):
+            client.call_tool("work", timeout=0.2)
+        assert quickly(started)
+        over.set()
+
+
+def test_a_list_that_was_asked_of_a_new_server_is_kept(tmp_path):
+    source = """
+        for request in requests():
+            if request["method"] == "tools/call":
+                os._exit(1)
+            reply(request, tools=[], ttlMs=3600000)
+    """
+    server = Recorded(tmp_path, source)
+    with server.client() as client:
+        with pytest.raises(ConnectionError):
+            client.call_tool("any")
+        for _ in range(3):
+            client.list_tools()
+        assert server.methods().count("tools/list") == 1
+
+
+def test_a_server_may_say_that_it_asks_nothing():
+    source = """
+        for number, request in enumerate(requests()):
+            more = {"resultType": "input_required", "requestState": "s", "inputRequests": None}
+            reply(request, content=[], **(more if number == 0 else {}))
+    """
+    with Client(fake_server(source)) as client:
+        assert client.call_tool("any").content == []

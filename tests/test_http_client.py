@@ -1953,3 +1953,25 @@ def test_a_server_that_refuses_a_body_before_it_has_read_it_is_understood():
             assert (response.status, response.read()) == (413, b"big")
         other.close()
         listener.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
+def test_a_forked_child_that_closes_the_client_disturbs_no_call_of_its_parent():
+    def answer(request):
+        time.sleep(0.5)
+        return as_json(said(request, "slow"))
+
+    with Site(calling(answer)) as site, Client(site.url) as client:
+        found = []
+        thread = threading.Thread(target=lambda: found.append(client.call_tool("t").text))
+        thread.start()
+        time.sleep(0.2)
+        pid = os.fork()
+        if pid == 0:
+            try:
+                client.connection.wire.endpoint.close()
+            finally:
+                os._exit(0)
+        os.waitpid(pid, 0)
+        thread.join(20)
+    assert found == ["slow"]

@@ -187,6 +187,27 @@ def test_blocks_are_blocks_whatever_else_a_tool_may_return(hint):
     assert reply["result"]["content"] == PICTURE
 
 
+@pytest.mark.parametrize(
+    ("hint", "value"),
+    [
+        (Content | None, None),
+        (Content | int, 3),
+        (dict[str, Content], {"a": PICTURE}),
+        (list[Content], [PICTURE, PICTURE]),
+    ],
+)
+def test_what_is_no_block_may_be_returned_where_blocks_are_one_way(hint, value):
+    server = Server("demo", version="1.0.0")
+
+    def look():
+        return value
+
+    look.__annotations__["return"] = hint
+    server.tool(look)
+    reply = exchange(server, modern("tools/call", {"name": "look"}))
+    assert reply["result"]["structuredContent"] == value
+
+
 @pytest.mark.req("S-CALL-08")
 @pytest.mark.parametrize(
     "blocks", [{"type": "text", "text": "x"}, ["x"], 5, None, [{}], [{"type": 5}]]

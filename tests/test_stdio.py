@@ -774,3 +774,14 @@ def test_the_end_of_input_ends_a_server_whose_tool_talks_on(tmp_path):
         server.close_stdin()
         server.read_all()
         assert server.wait() == 0
+
+
+@pytest.mark.req("S-STDIO-06")
+def test_the_end_of_input_ends_a_server_that_talks_to_a_client_that_does_not_read(tmp_path):
+    with Stdio(server_file(tmp_path, TALKATIVE)) as server:
+        message = call("talk", 1)
+        message["params"]["_meta"]["progressToken"] = "t"
+        server.send(message)
+        time.sleep(0.5)  # the pipe is full
+        server.close_stdin()
+        assert server.wait() == 0

@@ -62,6 +62,11 @@ FAULTY = """
         await asyncio.Event().wait()
 
     @server.tool
+    def tell(context: Context) -> str:
+        context.progress(1, message="x" * 1000)
+        return "told"
+
+    @server.tool
     def boom() -> str:
         raise ValueError("no such city")
 
@@ -363,6 +368,32 @@ def test_a_client_that_does_not_read_costs_no_thread_for_each_call(faulty):
         assert server.wait(PATIENCE) == 0
         assert most < 20
         assert used - before < 10
+
+
+@pytest.mark.parametrize("way", ["log", "listen"])
+def test_nor_do_calls_that_say_something_to_a_client_that_does_not_read(faulty, way):
+    """the client asks on and does not read, and every call has something to say: answered when it
+    reads at last; until then a few dozen threads wait, and the server stops reading
+    """
+    said = {"notifications": {"toolsListChanged": True}}
+    with subprocess.Popen(faulty, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        if way == "log":
+            params = {"name": "tell", "arguments": {}}
+            asked = [
+                modern("tools/call", params, n, meta={"progressToken": n}) for n in range(3000)
+            ]
+        else:
+            asked = [modern("subscriptions/listen", said, n) for n in range(3000)]
+        with ThreadPoolExecutor(1) as writer:
+            written = writer.submit(write_all, server.stdin, [*map(line, asked)])
+            until(lambda: threads(server.pid) > 30)
+            most, _ = watch(server.pid)
+            server.kill()
+            with contextlib.suppress(OSError):
+                written.result(PATIENCE)
+        with contextlib.suppress(OSError):
+            server.stdin.close()
+        assert most < 60
 
 
 def write_all(pipe, lines):
