@@ -16,6 +16,7 @@ from .hints import Content, closed_object, read_hint, signature
 from .protocol import INVALID_PARAMS, Params, ProtocolError, ToolError, dumps, expect, loads
 from .schema import Schema, checker, explain, validate
 
+SCALARS: Final = {type(None), bool, int, float, str}
 LETTERS: Final = {*string.ascii_letters, *string.digits, *"_.-"}
 OF_OBJECT: Final = {
     "type": "object",
@@ -118,7 +119,8 @@ class Tool:
         text = dumps(value)  # what has no JSON form fails here
         if isinstance(value, str) and "outputSchema" not in self.definition:
             return text_result(value)
-        value = loads(text)  # plain JSON, whatever came: dataclasses, tuples, enums
+        if type(value) not in SCALARS:
+            value = loads(text)  # plain JSON, whatever came: dataclasses, tuples, enums
         blocks = self.makes_blocks or (self.may_make_blocks and isinstance(value, list))
         if problems := validate(value, BLOCKS) if blocks else self.check_result(value):
             raise ToolError(f"the result breaks its schema:\n{explain(problems, 'result')}")
