@@ -4,20 +4,21 @@ import contextlib
 import io
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 from support_exercises import changes
-from support_notebooks import FOLDER, NOTEBOOKS
 
-sys.path.insert(0, str(FOLDER))
+sys.path.insert(0, str(Path(__file__).parents[1] / "notebooks"))
 
+import teach
 from teach import Exercise
 from teach.exercise import side_by_side
 
 CHECKS = {
-    f"{path.stem[:2]} {check.name}": check
-    for path in NOTEBOOKS
-    for check in vars(import_module(f"teach.n{path.stem[:2]}")).values()
+    f"{path.stem[1:]} {check.name}": check
+    for path in sorted(Path(teach.__file__).parent.glob("n[0-9][0-9].py"))
+    for check in vars(import_module(f"teach.{path.stem}")).values()
     if isinstance(check, Exercise)
 }
 
