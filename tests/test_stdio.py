@@ -785,3 +785,16 @@ def test_the_end_of_input_ends_a_server_that_talks_to_a_client_that_does_not_rea
         time.sleep(0.5)  # the pipe is full
         server.close_stdin()
         assert server.wait() == 0
+
+
+def test_only_a_crowd_waits_for_a_client_that_does_not_read():
+    lines = queue.SimpleQueue()
+    wire = types.SimpleNamespace(read=lines.get, write=lines.put, writing=threading.Lock())
+    loop = Loop(Server("demo"), wire)
+    (leader,) = loop.threads
+    loop.threads = [leader] * 40
+    with wire.writing:
+        loop.appoint()
+    assert loop.threads == [leader] * 40
+    lines.put("")
+    leader.join(10)
