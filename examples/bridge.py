@@ -34,12 +34,12 @@ class BridgeServer(Server):
 
     def handle(self, message: Any, peer: Any) -> Message | None:
         """Take what answers a question of ours; all else goes its ordinary way."""
-        method = message.get("method", "") if isinstance(message, dict) else None
-        if method == "notifications/initialized":
+        if isinstance(message, dict) and message.get("method") == "notifications/initialized":
             peer.ready = True
-        box = self.waiting.pop(str(message.get("id")), None) if method == "" else None
-        if box:
-            box.put(message)
+        elif isinstance(message, dict) and "method" not in message:
+            box = self.waiting.pop(str(message.get("id")), None)
+            if box:
+                box.put(message)
         return super().handle(message, peer)
 
     def method(self, name: str, **options: Any) -> Callable[[Any], Any]:

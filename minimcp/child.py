@@ -103,7 +103,8 @@ class Child:
         while lines != self.lines:  # as long as there is something to read
             lines = self.lines
             self.threads[1].join(FIRM)
-        self.receive(None)  # and what has left even its group still does
+        # what left even its group may hold our pipes for ever, so the end is told here too
+        self.receive(None)
 
     def _drain(self) -> None:
         with self.process.stderr as pipe:

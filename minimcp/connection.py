@@ -146,17 +146,13 @@ def _call(callback: Callable[..., object], *what: object) -> None:
         unexpected(error)
 
 
+NONSENSE = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError)
+
+
 @contextmanager
 def reading(what: str) -> Iterator[None]:
     """Nonsense in a reply shows where it is used; here it gets a name."""
     try:
         yield
-    except (
-        LookupError,
-        TypeError,
-        AttributeError,
-        ValueError,
-        ArithmeticError,
-        RecursionError,
-    ) as error:
+    except NONSENSE as error:
         raise ConnectionError(f"malformed reply to {what}: {error!r}") from None

@@ -131,10 +131,12 @@ class Context:
     ) -> None:
         """Say how far the work is; only what grew is sent, and only to a client that asked."""
         token = self.meta.get("progressToken")
+        if not is_id(token):
+            return
         said = {"progressToken": token, "progress": value, "total": total, "message": message}
         shown = {key: one for key, one in said.items() if one is not None}
         with self.turn:
-            if is_id(token) and value > self.progress_made:
+            if value > self.progress_made:
                 self.progress_made = value
                 self.notify("notifications/progress", shown)
 

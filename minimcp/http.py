@@ -133,12 +133,7 @@ class App:
             (allowed(host, self.allowed_hosts), 403, f"{host!r} is not an allowed host"),
             (allowed(origin, self.allowed_origins), 403, f"{origin!r} is not an allowed origin"),
             (path == self.path.rstrip("/"), 404, f"MCP is at {self.path}"),
-            (
-                self.knows(headers),
-                401,
-                "the token is missing, or wrong",
-                {"www-authenticate": "Bearer"},
-            ),
+            (self.knows(headers), 401, "no token, or a wrong one", {"www-authenticate": "Bearer"}),
             (scope["method"] == "POST", 405, "messages come by POST", {"allow": "POST"}),
             (kind == "application/json", 415, "messages are application/json"),
             (takes_events(headers) or not listens, 406, "the answer is text/event-stream"),
@@ -306,8 +301,10 @@ class Post(Peer):  # ADR-0008
         return ProtocolError(code, text, None if self.revision in codes else data)
 
     def send(self, line: str) -> None:
-        """Send a notification to a client that takes events. Of those that wait to be read there
-        is a limit: a call goes on unheard then, and a listener is gone."""
+        """Send a notification to a client that takes events.
+
+        Only so many may wait to be read. Then a call goes on unheard, and a listener is gone.
+        """
         full = len(self.box) >= BACKLOG
         if full and any(one in self.app.server.listeners for one in [*self.in_flight.values()]):
             self.leave()

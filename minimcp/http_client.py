@@ -119,7 +119,7 @@ class HTTPWire:
     def _ask(self, message: Message, deadline: float, verb: str = "POST") -> Message:
         headers, seen = self._headers(message), dict[str, str]()
         body = dumps(message).encode() if message else None
-        others = self.client.connection.waiting if message else {}
+        waiting = self.client.connection.waiting
         while True:
             with self.endpoint.exchange(verb, headers, body, deadline, message) as response:
                 if verb == "POST":
@@ -128,7 +128,7 @@ class HTTPWire:
                     self.overhears.set()
                 for event in events(response):
                     seen.update(event)
-                    if message and (reply := answer(event["data"], message.get("id"), others)):
+                    if message and (reply := answer(event["data"], message.get("id"), waiting)):
                         return reply
                     left(deadline)
                     if event["data"].startswith("{") and response.status == 200:
@@ -220,14 +220,14 @@ def is_request(message: Message) -> bool:
     return "id" in message and "method" in message
 
 
-def answer(text: str, ident: JSON, others: Container[JSON] = ()) -> Message | None:
-    """The reply to our request, if it is one. So is an error that names none of the others."""
+def answer(text: str, ident: JSON, waiting: Container[JSON]) -> Message | None:
+    """The reply to our request, if it is one. So is an error that names no other that waits."""
     with suppress(ProtocolError, AttributeError):
         reply = loads(text)
         error, named = reply.get("error"), is_id(reply.get("id"))
         ours = named and reply["id"] == ident
         if isinstance(error, dict) and type(error.get("code")) is int:
-            if ours or not (named and reply["id"] in others):
+            if ours or not (named and reply["id"] in waiting):
                 return {**reply, "id": ident, "error": {"message": "", **error}}
         elif "method" not in reply and ours:
             return dict(reply)

@@ -61,7 +61,7 @@ class Endpoint:
         try:
             if self.closed.is_set():
                 raise ConnectionAbortedError("the connection was closed by us")
-            with suppress(BrokenPipeError, ConnectionResetError):  # perhaps it says why
+            with suppress(BrokenPipeError, ConnectionResetError):  # it may have said why
                 connection.request(verb, self.target, body, headers)
             sock.settimeout(left(deadline))
             with connection.getresponse() as response:

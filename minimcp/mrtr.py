@@ -64,8 +64,9 @@ def demand(context: Context, request: Params) -> None:
     """Ask nothing that the client did not declare."""
     method, params = request["method"], request.get("params", {})
     part = "tools" if params.keys() & {"tools", "toolChoice"} else None
-    form = method == "elicitation/create"
-    context.require(protocol.INPUTS[method], params.get("mode", "form") if form else part)
+    if method == "elicitation/create":
+        part = params.get("mode", "form")
+    context.require(protocol.INPUTS[method], part)
 
 
 # ## The retry
@@ -74,11 +75,10 @@ def demand(context: Context, request: Params) -> None:
 # it never comes. Nobody here knows which question an answer belongs to. But what a person decided
 # (`action`), what was said (`content`) and a list of folders (`roots`) look alike everywhere.
 
-BLOCKS: Schema = {"anyOf": [{"type": "object"}, {"type": "array"}]}
 FOLDER = {"type": "object", "properties": {"uri": {"type": "string"}}, "required": ["uri"]}
 ANSWER: dict[str, Schema] = {
     "action": {"enum": ["accept", "decline", "cancel"]},
-    "content": BLOCKS,
+    "content": {"anyOf": [{"type": "object"}, {"type": "array"}]},
     "roots": {"type": "array", "items": FOLDER},
 }
 check = checker(

@@ -138,11 +138,11 @@ class Loop:  # ADR-0007
         for thread in self.threads:
             thread.join(max(0.0, deadline - time.monotonic()))
         with suppress(RuntimeError):  # no thread can be had
-            last = threading.Thread(target=self.part, daemon=True)  # who does not read holds it up
+            last = threading.Thread(target=self.leave, daemon=True)
             last.start()
-            last.join(GRACE)
+            last.join(GRACE)  # a client that does not read would hold us up for ever
 
-    def part(self) -> None:
+    def leave(self) -> None:
         """End all subscriptions, and name what was not answered."""
         if self.server.listeners:
             from .listen import close
@@ -156,7 +156,8 @@ class Loop:  # ADR-0007
 def serve(server: Server, log: Log | None = None, grace: float = GRACE) -> None:
     """Serve one client on stdin and stdout until it closes them, SIGINT or SIGTERM.
 
-    Returns at the end of input, after at most `grace` seconds; SIGINT ends the process quietly
+    Returns at the end of input, after at most `grace` seconds, and half a second more if the client
+    does not read; SIGINT ends the process quietly
     with 130, SIGTERM at once. `log(direction, line)` sees every message.
     """
     try:

@@ -16,14 +16,13 @@ from .hints import Content, closed_object, read_hint, signature
 from .protocol import INVALID_PARAMS, Params, ProtocolError, ToolError, dumps, expect, loads
 from .schema import Schema, checker, explain, validate
 
-SCALARS: Final = {type(None), bool, int, float, str}
 LETTERS: Final = {*string.ascii_letters, *string.digits, *"_.-"}
+SCALARS: Final = {type(None), bool, int, float, str}
 OF_OBJECT: Final = {
     "type": "object",
     "required": ["type"],
     "properties": {"type": {"enum": ["object"]}},
 }
-
 BLOCK: Final = {"type": "object", "required": ["type"], "properties": {"type": {"type": "string"}}}
 BLOCKS: Final = {"type": "array", "items": BLOCK}
 
@@ -91,7 +90,7 @@ class Tool:
             from .http_headers import annotated
 
             self.marks = annotated(self.definition["inputSchema"])  # `ValueError` for a bad mark
-        self.makes_blocks, self.may_make_blocks = returned == Content, Content in kinds(returned)
+        self.makes_blocks, self.may_make_blocks = returned == Content, Content in choices(returned)
         self.check_result = checker(self.definition.get("outputSchema", {}))
 
     def listed(self, modern: bool) -> Params:
@@ -130,7 +129,7 @@ class Tool:
         return text_result(text) | structured
 
 
-def kinds(hint: Any) -> tuple[Any, ...]:
+def choices(hint: Any) -> tuple[Any, ...]:
     """The members of a union, or what stands alone."""
     return get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
 
@@ -138,7 +137,7 @@ def kinds(hint: Any) -> tuple[Any, ...]:
 def output_schema(hint: Any) -> Params:
     """What a definition says about the result, if a type hint promises more than text."""
     try:
-        silent = hint in (str, Any) or Content in kinds(hint)
+        silent = hint in (str, Any) or Content in choices(hint)
         return {} if silent else {"outputSchema": read_hint(hint).schema}
     except (TypeError, RecursionError):
         return {}

@@ -35,46 +35,34 @@ def passes(check, code):
 
 # ## Other right answers
 
+
+def altered(name, *changes):
+    """The solution with each of these changes made in it, one after the other: old, new."""
+    code = CHECKS[name].solution
+    for old, new in changes:
+        assert code.count(old) == 1, f"{name} has no {old!r}, or several"
+        code = code.replace(old, new)
+    return code
+
+
+DAYS = '{"enum": ["fri", "sat", "sun"]}'
 RIGHT = {
     "01 loads": [
-        """
-def loads(line):
-    def refuse(constant):
-        raise ValueError
-    try:
-        return json.loads(line, parse_constant=refuse)
-    except (ValueError, RecursionError):
-        raise ValueError("not JSON") from None
-""",
-        """
-def loads(line):
-    def refuse(constant):
-        raise json.JSONDecodeError(constant, line, 0)
-    try:
-        return json.loads(line, parse_constant=refuse)
-    except RecursionError as error:
-        raise ValueError(str(error))
-""",
+        altered("01 loads", ("except RecursionError", "except (ValueError, RecursionError)")),
+        altered(
+            "01 loads",
+            ('ValueError(f"{constant} is not JSON")', "json.JSONDecodeError(constant, line, 0)"),
+        ),
     ],
     "03 booking": [
-        f"""
-booking = {{
-    "type": "object",
-    "properties": {{
-        "name": {{"type": "string"}},
-        "seats": {{"type": "integer", "minimum": 0}},
-        "days": {{"type": "array", "items": {items}}},
-    }},
-    "required": ["name"],
-    "additionalProperties": False,
-}}
-"""
-        for items in (
+        altered("03 booking", (DAYS, days))
+        for days in (
             '{"oneOf": [{"const": "fri"}, {"const": "sat"}, {"const": "sun"}]}',
             '{"type": "string", "pattern": "^(fri|sat|sun)$"}',
         )
     ],
     "06 result_of": [
+        altered("06 result_of", ("raise ConnectionError", "raise ConnectionResetError")),
         """
 def result_of(reply):
     try:
@@ -83,17 +71,11 @@ def result_of(reply):
             raise ProtocolError(error["code"] + 0, error["message"])
         return {**reply["result"]}
     except (KeyError, TypeError):
-        raise ConnectionResetError("nonsense")
-"""
+        raise ConnectionError("nonsense")
+""",
     ],
     "12 letter": [
-        """
-def letter(arguments):
-    if {type(arguments.get("to")), type(arguments.get("tone", ""))} != {str}:
-        raise ProtocolError(-32602, "no", {"to": "string", "tone": "string"})
-    text = f"Write a {arguments.get('tone', 'friendly')} letter to {arguments['to']}."
-    return {"messages": [{"role": "user", "content": {"type": "text", "text": text}}]}
-"""
+        altered("12 letter", ("maybe a 'tone'\")", 'maybe a \'tone\'", {"to": "string"})'))
     ],
 }
 
@@ -108,164 +90,69 @@ def test_there_is_more_than_one_right_answer(name):
 
 WRONG = {
     "03 is_type": [
-        """
-def is_type(value, name):
-    if type(value) in (int, float):
-        return name == "number" or value == int(value)
-    return NAMES[type(value)] == name
-""",
-        """
-def is_type(value, name):
-    if type(value) is float and value == int(value):
-        value = int(value)
-        return name == "integer"
-    if type(value) in (int, float):
-        return name == "number" or (name == "integer" and type(value) is int)
-    return NAMES[type(value)] == name
-""",
+        altered(
+            "03 is_type", ('(name == "integer" and value == int(value))', "value == int(value)")
+        ),
+        altered(
+            "03 is_type",
+            (
+                "    if type(value) in",
+                "    if value == 2.0: return name == 'integer'\n    if type(value) in",
+            ),
+        ),
     ],
     "03 same": [
-        """
-def same(one, other):
-    if type(one) is bool or type(other) is bool:
-        return one is other
-    if type(one) is list and type(other) is list:
-        return len(one) == len(other) and all(map(same, one, other))
-    if type(one) is dict and type(other) is dict:
-        return all(key in other and same(one[key], other[key]) for key in one)
-    return one == other
-"""
+        altered("03 same", ("one.keys() == other.keys() and all(", "all(key in other and "))
     ],
     "04 run": [
-        """
-def run(tool):
-    try:
-        return {"text": tool(), "isError": False}
-    except ToolError as error:
-        return {"text": str(error), "isError": True}
-    except ProtocolError:
-        raise ProtocolError(-32603, "oops")
-    except (Exception, SystemExit) as error:
-        return {"text": f"{type(error).__name__}: {error}", "isError": True}
-"""
+        altered("04 run", ("        raise\n", "        raise ProtocolError(-32603, 'oops')\n"))
     ],
     "06 match": [
-        """
-def match(waiting, reply):
-    if "error" in reply and len(waiting) == 1:
-        return next(iter(waiting))
-    ident = reply.get("id")
-    return ident if type(ident) in (int, str) and ident in waiting else None
-""",
-        """
-def match(waiting, reply):
-    ident = reply.get("id")
-    if ident is None and "error" in reply and len(waiting) == 1:
-        return next(iter(waiting))
-    return ident if type(ident) in (int, str, float) and ident in waiting else None
-""",
+        altered("06 match", ("if ident is None and", "if")),
+        altered("06 match", ("in (int, str)", "in (int, str, float)")),
     ],
     "06 result_of": [
-        f"""
-def result_of(reply):
-    try:
-        if "error" in reply:
-            error = reply["error"]
-            raise ProtocolError({raised})
-        return {{**reply["result"]}}
-    except (KeyError, TypeError):
-        raise ConnectionError("nonsense")
-"""
-        for raised in ('error["message"], error["code"] + 0', "-32603, error['message']")
+        altered("06 result_of", ('error["code"], error["message"]', raised))
+        for raised in ('error["message"], error["code"]', '-32603, error["message"]')
     ],
     "07 may_use": [
-        """
-def may_use(result, age_ms, same_user):
-    ttl = result.get("ttlMs")
-    fresh = type(ttl) is int and age_ms < ttl
-    return fresh and (same_user or result.get("cacheScope", "private") != "private")
-"""
+        altered("07 may_use", ('== "public"', '!= "private" and "cacheScope" in result'))
     ],
     "08 next_step": [
-        """
-def next_step(reply):
-    if reply is None:
-        return "handshake"
-    if "2026-07-28" in reply.get("result", {}).get("supportedVersions", []):
-        return "modern"
-    if reply.get("result", {}).get("supportedVersions"):
-        return "give up"
-    code = reply.get("error", {}).get("code")
-    if code == -32022:
-        return "handshake" if set(LEGACY) & set(reply["error"]["data"]["supported"]) else "give up"
-    return "give up" if code in (-32020, -32021) else "handshake"
-"""
+        altered(
+            "08 next_step",
+            (
+                "    if set(listed)",
+                "    if code is None and listed and '2026-07-28' not in listed:\n"
+                "        return 'give up'\n    if set(listed)",
+            ),
+        ),
+        altered(
+            "08 next_step",
+            (
+                "    if set(listed) & set(MODERN)",
+                "    if code is None and set(listed) & set(MODERN)",
+            ),
+        ),
     ],
     "09 mismatch": [
-        """
-def mismatch(headers, message):
-    params, method = message["params"], message["method"]
-    if method in NAMED and headers.get("mcp-name") != params.get(NAMED[method]):
-        return "mcp-name"
-    if headers.get("mcp-method") != method:
-        return "mcp-method"
-    return "mcp-protocol-version" if headers["mcp-protocol-version"] != params["_meta"][VERSION] \
-        else None
-"""
+        altered("09 mismatch", ("in body.items()", "in reversed(body.items())")),
+        altered(
+            "09 mismatch", ("if method in NAMED", "if method in NAMED and method != 'prompts/get'")
+        ),
     ],
-    "10 hear": [
-        """
-def hear(in_flight, message):
-    params = message.get("params")
-    if message["method"] == "notifications/cancelled" and isinstance(params, dict):
-        if type(params.get("requestId")) is int:
-            in_flight.pop(params["requestId"], None)
-"""
-    ],
+    "10 hear": [altered("10 hear", ("type(ident) in (int, str)", "type(ident) is int"))],
     "12 name_of": [
-        f"""
-def name_of(uri, names):
-    known = {{f"notes://{{name}}": name for name in names}}
-    if not isinstance(uri, str) or unquote(uri) not in known:
-        raise ProtocolError({raised})
-    return known[unquote(uri)]
-"""
-        for raised in ('-32002, "no", {"uri": uri}', '-32602, "no"', '-32602, "no", {"uri": "?"}')
+        altered("12 name_of", ("-32602", "-32002")),
+        altered("12 name_of", (', {"uri": uri}', "")),
+        altered("12 name_of", ('{"uri": uri}', '{"uri": "?"}')),
     ],
-    "12 letter": [
-        """
-def letter(arguments):
-    to, tone = arguments.get("to"), arguments.get("tone", "friendly")
-    if not isinstance(to, str) or not isinstance(tone, str):
-        raise ProtocolError(-32603, "no")
-    text = f"Write a {tone} letter to {to}."
-    return {"messages": [{"role": "user", "content": {"type": "text", "text": text}}]}
-"""
-    ],
+    "12 letter": [altered("12 letter", ("-32602", "-32603"))],
     "13 meaning": [
-        f"""
-def meaning(code, out, err):
-    if code != 0:
-        raise ToolError({says})
-    try:
-        return json.loads(out)
-    except ValueError:
-        return out.rstrip("\\n")
-"""
+        altered("13 meaning", ('err.strip() or f"failed with exit code {code}"', says))
         for says in ("out", "''", "'it failed'")
     ],
-    "15 holds": [
-        """
-def holds(ident, answer):
-    try:
-        reply = json.loads(answer)
-    except (ValueError, TypeError):
-        return False
-    if not isinstance(reply, dict) or "\\n" in answer:
-        return False
-    return type(reply.get("id")) is type(ident) and ("result" in reply) != ("error" in reply)
-"""
-    ],
+    "15 holds": [altered("15 holds", (' and reply["id"] == ident', ""))],
 }
 
 

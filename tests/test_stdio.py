@@ -744,14 +744,13 @@ TALKATIVE = """
 
     run(server)
 """
+TALK = modern("tools/call", {"name": "talk"}, 1, meta={"progressToken": "t"})
 
 
 @pytest.mark.req("S-ENV-15", "S-CANC-02")
 def test_a_tool_that_talks_faster_than_the_client_reads_can_be_cancelled(tmp_path):
     with Stdio(server_file(tmp_path, TALKATIVE)) as server:
-        message = call("talk", 1)
-        message["params"]["_meta"]["progressToken"] = "t"
-        server.send(message)
+        server.send(TALK)
         for _ in range(300):
             server.read()
         server.send(cancelled(1), call("quick", 2))
@@ -767,9 +766,7 @@ def test_a_tool_that_talks_faster_than_the_client_reads_can_be_cancelled(tmp_pat
 @pytest.mark.req("S-STDIO-06")
 def test_the_end_of_input_ends_a_server_whose_tool_talks_on(tmp_path):
     with Stdio(server_file(tmp_path, TALKATIVE)) as server:
-        message = call("talk", 1)
-        message["params"]["_meta"]["progressToken"] = "t"
-        server.send(message)
+        server.send(TALK)
         server.read()
         server.close_stdin()
         server.read_all()
@@ -779,9 +776,7 @@ def test_the_end_of_input_ends_a_server_whose_tool_talks_on(tmp_path):
 @pytest.mark.req("S-STDIO-06")
 def test_the_end_of_input_ends_a_server_that_talks_to_a_client_that_does_not_read(tmp_path):
     with Stdio(server_file(tmp_path, TALKATIVE)) as server:
-        message = call("talk", 1)
-        message["params"]["_meta"]["progressToken"] = "t"
-        server.send(message)
+        server.send(TALK)
         time.sleep(0.5)  # the pipe is full
         server.close_stdin()
         assert server.wait() == 0

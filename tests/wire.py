@@ -156,7 +156,7 @@ def check_id(request: Any, reply: dict[str, Any]) -> None:
     if asked and "id" not in request:
         # Only an object that is no message at all is answered without having asked.
         is_notification = request.get("jsonrpc") == "2.0" and isinstance(request.get("method"), str)
-        header = reply.get("error", {}).get("code") == -32022  # of an HTTP request, not of this
+        header = "MCP-Protocol-Version is" in str(reply.get("error"))  # only HTTP has one
         demand(not is_notification or header, f"a notification got a reply: {reply!r}")
     response = asked and "method" not in request and request.keys() & {"result", "error"}
     known = asked and not response and id_key(request.get("id"))[1] is not None

@@ -106,13 +106,13 @@ class Exercise:
         first, right = wrong[0], len(got) - len(wrong)
         arguments, why = self.cases[first]
         others = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
-        yours, right_one = side_by_side(repr(got[first]), repr(expected[first]))
+        yours, wanted = side_by_side(repr(got[first]), repr(expected[first]))
         lines = [
             f"✗ {self.name}: {right} of {len(got)} are right. The first that is not{others}:",
             "",
             f"  {cut(self.label(*arguments))}",
             f"    yours     {yours}",
-            f"    expected  {right_one}",
+            f"    expected  {wanted}",
             f"    why       {why}",
             "",
         ]

@@ -121,9 +121,9 @@ def errors() -> str:
     rows = []
     for name, code in sorted(codes.items(), key=lambda item: -item[1]):
         whose = "MCP" if code in protocol.MCP_ERRORS else "JSON-RPC"
-        modern = 400 if code == protocol.PARSE_ERROR else STATUS.get(code, 200)
-        legacy = 400 if code == protocol.PARSE_ERROR else 200
-        rows.append([f"`{code}`", f"`{name}`", ERRORS[name], whose, modern, legacy])
+        unread = code == protocol.PARSE_ERROR  # so nobody knows the era
+        http = [400, 400] if unread else [STATUS.get(code, 200), 200]
+        rows.append([f"`{code}`", f"`{name}`", ERRORS[name], whose, *http])
     heads = "code | name in `minimcp.protocol` | what is wrong | defined by | HTTP | HTTP, legacy"
     return table(heads, rows)
 
