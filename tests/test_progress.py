@@ -308,12 +308,16 @@ def test_progress_of_many_threads_only_grows(eager):
 
 @pytest.mark.req("S-PROG-04", "S-CANC-03")
 @pytest.mark.parametrize("end", ["answered", "cancelled"])
-def test_nothing_is_said_after_the_end_however_many_threads_speak(eager, end):
+@pytest.mark.parametrize("way", ["progress", "notify"])
+def test_nothing_is_said_after_the_end_however_many_threads_speak(eager, end, way):
     late = []
 
     def tell(context):
         while not context.cancelled:
-            context.progress(next(numbers))
+            if way == "progress":
+                context.progress(next(numbers))
+            else:
+                context.notify("notifications/message", {"level": "info", "data": "x"})
 
     for _ in range(20):
         numbers, over, said = itertools.count(1), [], []

@@ -775,11 +775,17 @@ def test_the_end_of_input_ends_a_server_whose_tool_talks_on(tmp_path):
 
 @pytest.mark.req("S-STDIO-06")
 def test_the_end_of_input_ends_a_server_that_talks_to_a_client_that_does_not_read(tmp_path):
-    with Stdio(server_file(tmp_path, TALKATIVE)) as server:
-        server.send(TALK)
-        time.sleep(0.5)  # the pipe is full
-        server.close_stdin()
-        assert server.wait() == 0
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(server_file(tmp_path, TALKATIVE), **pipes) as server:
+        server.stdin.write(line(TALK))
+        server.stdin.flush()
+        server.stdout.read(1)
+        time.sleep(0.5)  # the pipe is full by now
+        server.stdin.close()
+        try:
+            assert server.wait(20) == 0
+        finally:
+            server.kill()
 
 
 def test_only_a_crowd_waits_for_a_client_that_does_not_read():
