@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 from . import protocol
 from .connection import Connection, reading
-from .eras import INFO, negotiate, wish
+from .eras import INFO, declare, negotiate, wish
 from .protocol import JSON, MISSING, Message, Params, ProtocolError
 from .schema import checker, explain
 from .server import Server
@@ -68,7 +68,7 @@ class Client:
         self.timeout, self.probe_timeout = timeout, probe_timeout
         self.wanted = wish(era, version), version
         self.on_input, self.on_notification, self.trace = on_input or {}, on_notification, trace
-        self.declared: Params = {protocol.INPUTS[method]: {} for method in self.on_input}
+        self.declared = declare(self.on_input)
         self.ids, self.lock, self.closed, self.changes = count(1), Lock(), False, 0
         self._connect()
 

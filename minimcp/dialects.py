@@ -9,6 +9,7 @@ https://modelcontextprotocol.io/specification/2026-07-28/basic#json-schema-usage
 import json
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from contextvars import ContextVar
 from itertools import islice
 from typing import Any, Final
@@ -28,6 +29,7 @@ except ImportError:
     ) from None
 
 regex: Any = vars(re).get("_parser") or vars(re)["sre_parse"]  # as Python 3.10 calls it
+compiler: Any = vars(re).get("_compiler") or vars(re)["sre_compile"]
 DIALECTS: Final[dict[str, Any]] = {
     "https://json-schema.org/draft/2020-12/schema": Draft202012Validator,
     "http://json-schema.org/draft-07/schema": Draft7Validator,
@@ -59,8 +61,8 @@ def full_checker(schema: Schema, trusted: bool) -> Check:
             rules |= {"pattern": _no_rule, "patternProperties": _no_rule}
     except SchemaError as error:
         raise ValueError(f"no JSON Schema: {error.json_path}: {error.message:.200}") from None
-    except RecursionError:
-        raise ValueError("no usable JSON Schema: nested too deeply") from None
+    except (RecursionError, OverflowError) as error:
+        raise ValueError(f"no usable JSON Schema: {error}") from None
     validator = extend(base, rules)(schema, registry=REGISTRY)
 
     def check(value: JSON) -> list[Problem]:
@@ -100,17 +102,22 @@ def _no_rule(*arguments: Any) -> tuple[()]:
 # ## Patterns that explode
 #
 # `(a+)+$` takes twice the time for each further character, and nothing in the process can stop
-# it. So a pattern that can match in very many ways is refused when the tool is registered.
+# it. So a pattern that can match in very many ways is refused when the tool is registered. Not
+# `(-[a-z]+)*`: there is one dash a round, and nothing else in a round can be a dash.
+
+REPEATS: Final = {"MAX_REPEAT", "MIN_REPEAT"}
+ONE_CHARACTER: Final = {"LITERAL", "NOT_LITERAL", "IN", "ANY"}
+ALL: Final = "".join(map(chr, range(0x10000)))
 
 
 def _refuse_explosive_patterns(schema: Schema) -> Schema:
     """Look at one schema; the reader of JSON comes by with every object that it finds."""
     names = schema.get("patternProperties")
     for pattern in [schema.get("pattern"), *(names if isinstance(names, dict) else ())]:
-        if isinstance(pattern, str) and _ways(regex.parse(pattern)) > MAX_WAYS:
-            raise ValueError(
-                f"the pattern {pattern!r} repeats a repetition; it could take for ever"
-            )
+        with suppress(TypeError, re.error):  # an object that only looks like a schema
+            if _ways(regex.parse(pattern)) > MAX_WAYS:
+                text = f"the pattern {pattern!r} repeats a repetition; it could take for ever"
+                raise ValueError(text)
     return schema
 
 
@@ -119,9 +126,11 @@ def _ways(nodes: Iterable[Any]) -> int:
     most = 1
     for operator, operand in nodes:
         name = str(operator)
-        if name in ("MAX_REPEAT", "MIN_REPEAT"):
+        if name in REPEATS:
             low, high, body = operand
-            most = max(most, min(high - low + 1, 40), _ways(body) ** min(high, 40))
+            inside = _ways(body)
+            rounds = 1 if inside > 1 and _shows_its_rounds(body) else min(high, 40)
+            most = max(most, min(high - low + 1, 40), inside**rounds)
         elif name == "BRANCH":
             plain = [way[0][1] for way in operand[1] if way and str(way[0][0]) == "LITERAL"]
             firsts = {chr(letter).lower() for letter in plain}
@@ -130,3 +139,23 @@ def _ways(nodes: Iterable[Any]) -> int:
         elif name in ("SUBPATTERN", "ASSERT", "ASSERT_NOT"):
             most = max(most, _ways(operand[-1]))
     return most
+
+
+def _shows_its_rounds(body: Any) -> bool:
+    """Whether one character is sure to be in each round, and no two parts take the same one."""
+    parts = list(_parts(body))
+    if not all(str(operator) in ONE_CHARACTER for (operator, _), _ in parts):
+        return False
+    codes = [compiler.compile(regex.SubPattern(body.state, [part])) for part, _ in parts]
+    taken = [{*ALL}.difference(code.sub("", ALL)) for code in codes]
+    return any(sure for _, sure in parts) and len(set().union(*taken)) == sum(map(len, taken))
+
+
+def _parts(nodes: Iterable[Any], sure: bool = True) -> Iterator[tuple[Any, bool]]:
+    """What groups and simple repetitions hold: each part, and whether it has to be there."""
+    for operator, operand in nodes:
+        name = str(operator)
+        if (name in REPEATS and sure) or (name == "SUBPATTERN" and not operand[1]):  # no flags
+            yield from _parts(operand[-1], sure and name == "SUBPATTERN")
+        else:
+            yield (operator, operand), sure

@@ -9,6 +9,7 @@ https://modelcontextprotocol.io/specification/2026-07-28/basic/versioning
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from . import protocol
@@ -74,9 +75,9 @@ def initialize(params: Params, context: Context) -> Params:
 
 def _about(context: Context) -> Params:
     server, declared = context.server, dict(context.server.capabilities)
-    if context.modern or context.peer is server.peer:  # there is a way to tell of changes
-        lists = declared.keys() & protocol.LISTS
-        declared |= {kind: {"listChanged": True, **declared[kind]} for kind in lists}
+    lists = declared.keys() & protocol.LISTS
+    lasts = context.modern or context.peer is server.peer  # there is a way to tell of changes
+    declared |= {kind: {"listChanged": True, **declared[kind]} if lasts else {} for kind in lists}
     extra = {"instructions": server.instructions} if server.instructions else {}
     return {"capabilities": declared, **extra}
 
@@ -95,6 +96,13 @@ def wish(era: str, version: str | None) -> str:
     if era not in ("auto", meant):
         raise ValueError(f"version {version} is of the {meant} era; got era {era!r}")
     return meant
+
+
+def declare(methods: Iterable[str]) -> Params:
+    """The capabilities of a client that answers these; `ValueError` if a server asks no such."""
+    if unknown := [method for method in methods if method not in protocol.INPUTS]:
+        raise ValueError(f"on_input: {unknown[0]!r} is none of {', '.join(protocol.INPUTS)}")
+    return {protocol.INPUTS[method]: {} for method in methods}
 
 
 def negotiate(client: Client, wanted: str, version: str | None) -> None:

@@ -36,7 +36,7 @@ class Server:
 
     `ttl_ms` (milliseconds) and `cache_scope` tell clients how long and for whom a list may be
     kept; "public" is right as long as every user sees the same tools. `page_size` is the number
-    of tools on a page of `tools/list`; `None` puts all of them on one.
+    of tools on a page of `tools/list`; without one, all of them are on one page.
     """
 
     def __init__(
@@ -66,9 +66,7 @@ class Server:
 
     def handle_line(self, line: str, peer: Peer | None = None) -> str | None:  # ADR-0001
         """Answer one line with one line, or with `None` when there is nothing to say."""
-        if not line or line.isspace():
-            return None
-        reply = self.reply(line, peer or self.peer)
+        reply = None if not line or line.isspace() else self.reply(line, peer or self.peer)
         return None if reply is None else write(reply)
 
     def reply(self, line: str, peer: Peer) -> Message | None:
@@ -121,6 +119,8 @@ class Server:
 
         `capability` is declared to clients; `era` keeps the method to one of the two.
         """
+        if not isinstance(name, str):
+            raise TypeError("a method needs its name: @server.method('resources/list')")
 
         def register(handler: Handler) -> Handler:
             for one in self.methods if era is None else (era,):
@@ -183,7 +183,7 @@ class Server:
                 text = f"params.cursor: {cursor!r} is not in the list any more; start again"
                 raise ProtocolError(protocol.INVALID_PARAMS, text)
             names = names[names.index(cursor) + 1 :]
-        page = names[: self.page_size]
+        page = names[: self.page_size or None]
         return page, {"nextCursor": page[-1]} if len(page) < len(names) else {}
 
     def announce(self, kind: str, uri: str | None = None) -> None:

@@ -76,7 +76,7 @@ class Tool:
         if not 1 <= len(self.name) <= 128 or not LETTERS.issuperset(self.name):
             raise ValueError(f"{self.name!r}: a tool's name is 1 to 128 of A-Z a-z 0-9 _ . -")
         members, returned = signature(function, free := "inputSchema" in given)
-        self.special = [key for key, (hint, _) in members.items() if hint is Context]
+        self.special = [key for key, (hint, _) in members.items() if Context in choices(hint)]
         own = {key: one for key, one in members.items() if not free and key not in self.special}
         schema, self.read = closed_object(function, own)
         text = "\n".join(map(str.strip, (function.__doc__ or self.name).strip().splitlines()))

@@ -126,6 +126,7 @@ INVALID = [
     {"type": "object", "required": ["a", "a"]},
     {"type": "object", "$defs": {"a": {"pattern": 5}}},
     {"type": "object", "properties": {"a": {"pattern": "("}}},
+    {"type": "object", "properties": {"a": {"pattern": "a{9999999999999}"}}},
     {"type": "object", "properties": {"a": {"enum": "x"}}},
     {"type": "object", "properties": {"a": {"anyOf": []}}},
     {"$schema": DRAFT_07, "type": "object", "properties": {"a": {"items": 5}}},
@@ -370,6 +371,13 @@ EVIL = [
     "^(([a-z])+.)+[A-Z]([a-z])+$",
     "(a|aa)+$",
     "(.*a){25}",
+    "^(-a+a+)*$",
+    "^(-(a+)+)*$",
+    "^(-((a*){1,3})?)+$",
+    "^(-(a{1,3}){1,2})*$",
+    "(?i)^([A-Z][a-z]+)*$",
+    "^((?i:A)a+)*$",
+    "^(a+b?)*$",
 ]
 
 
@@ -388,6 +396,8 @@ def test_a_pattern_made_to_hang_is_refused_or_answered_soon(pattern):
 HONEST = ["^[a-z]+$", r"^\d{4}-\d{2}$", "^(a|b)*$", "(ab)+", "a+b+", "^(red|green|blue)*$"]
 HONEST += ["^(a+|b)$", "^([ab]c|d)$", "^((a)|b)$", "^(a{2}|b)$", r"^(-?\d+|auto)$"]
 HONEST += ["^(?:(?:x)|y)$", "^(http|https)://"]
+HONEST += ["^[a-z0-9]+(-[a-z0-9]+)*$", r"^([a-z]+\.)+[a-z]{2,}$", "^(/[^/]+)*$", r"^\w+(,\s*\w+)*$"]
+HONEST += ["^([A-Z][a-z]+)+$", r"^-?\d{1,3}(,\d{3})*(\.\d+)?$", r"^[^@\s]+@[^@\s.]+(\.[^@\s.]+)+$"]
 
 
 @pytest.mark.req("B-JSCH-12")
@@ -395,6 +405,13 @@ HONEST += ["^(?:(?:x)|y)$", "^(http|https)://"]
 def test_an_honest_pattern_is_welcome(pattern):
     server = serving(properties(a={"type": "string", "pattern": pattern}))
     assert_tool_error(call(server, {"a": "?"}), "arguments")
+
+
+@pytest.mark.req("B-JSCH-12")
+def test_a_pattern_is_looked_for_in_schemas_only():
+    default = {"pattern": "[", "patternProperties": ["("]}
+    server = serving(properties(a={"default": default, "minProperties": 0}))
+    assert call(server, {"a": {}})["result"]["content"]
 
 
 @pytest.mark.req("B-JSCH-12", "C-CALL-25")

@@ -517,6 +517,13 @@ def test_a_client_without_an_answer_does_not_declare_it_and_tells_its_caller():
 
 
 @pytest.mark.req("C-MRTR-24")
+def test_a_question_that_does_not_exist_cannot_be_declared():
+    with pytest.raises(ValueError, match="'elicitation' is none of elicitation/create") as caught:
+        Client(asking({"a": WHO}), on_input={"roots/list": answer, "elicitation": answer})
+    assert "sampling/createMessage, roots/list" in str(caught.value)
+
+
+@pytest.mark.req("C-MRTR-24")
 def test_a_question_that_was_never_declared_is_an_error_to_the_caller():
     server = Server("demo", version="1.0.0")
 

@@ -254,6 +254,16 @@ def test_the_context_is_no_part_of_the_schema():
     assert call(serving(tool), "tool", value=1)["content"][0]["text"] == "Context 1"
 
 
+def test_a_context_that_may_be_missing_is_given_all_the_same():
+    """So that a program may call the function without one."""
+
+    def tool(value: int, ctx: Context | None = None) -> str:
+        return f"{type(ctx).__name__} {value}"
+
+    assert listed(tool)["inputSchema"]["properties"] == {"value": {"type": "integer"}}
+    assert call(serving(tool), "tool", value=1)["content"][0]["text"] == "Context 1"
+
+
 def test_an_argument_with_the_name_of_the_context_does_not_take_its_place():
     def tool(ctx: Context, **more: int) -> str:
         return f"{type(ctx).__name__} {more}"

@@ -160,6 +160,7 @@ def test_names_differ_by_case():
         (4, ["abcd", "e"]),
         (5, ["abcde"]),
         (9, ["abcde"]),
+        (0, ["abcde"]),
     ],
 )
 def test_pages_follow_each_other_to_the_end(size, expected):
