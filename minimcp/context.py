@@ -144,8 +144,9 @@ class Context:
         """Send a log message, if the server declares `logging` and the client wants this level."""
         wanted = self.meta.get(protocol.LOG_LEVEL_KEY) if self.modern else self.peer.log_level
         order = protocol.LOG_LEVELS.index
-        grave = order(level)  # `ValueError` for a level that does not exist, heard or not
-        if "logging" in self.server.capabilities and wanted and grave >= order(wanted):
+        if level not in protocol.LOG_LEVELS:  # a mistake, heard or not
+            raise ValueError(f"log level {level!r}: one of {', '.join(protocol.LOG_LEVELS)}")
+        if "logging" in self.server.capabilities and wanted and order(level) >= order(wanted):
             named = {"logger": logger} if logger else {}
             self.notify("notifications/message", {"level": level, "data": data, **named})
 

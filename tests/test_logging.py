@@ -118,4 +118,4 @@ def test_a_level_that_does_not_exist_is_a_mistake_whether_anybody_listens_or_not
 
     reply = exchange(server, modern("tools/call", {"name": "wrong"}))
     assert reply["result"]["isError"] is True
-    assert "warn" in reply["result"]["content"][0]["text"]
+    assert "'warn': one of debug, info, notice, warning" in reply["result"]["content"][0]["text"]
