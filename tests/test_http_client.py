@@ -1766,6 +1766,10 @@ def who(request):
     return as_json(said(request, request.params["arguments"]["who"]))
 
 
+FORKS = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
+
+
+@FORKS
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
 def test_after_a_fork_nobody_gets_the_answer_of_the_other_process():
     with Site(calling(who)) as site, Client(site.url) as client:
@@ -1955,6 +1959,7 @@ def test_a_server_that_refuses_a_body_before_it_has_read_it_is_understood():
         listener.close()
 
 
+@FORKS
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
 def test_a_forked_child_that_closes_the_client_disturbs_no_call_of_its_parent():
     def answer(request):
