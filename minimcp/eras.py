@@ -75,9 +75,9 @@ def initialize(params: Params, context: Context) -> Params:
 
 def _about(context: Context) -> Params:
     server, declared = context.server, dict(context.server.capabilities)
-    lists = declared.keys() & protocol.LISTS
-    lasts = context.modern or context.peer is server.peer  # there is a way to tell of changes
-    declared |= {kind: {"listChanged": True, **declared[kind]} if lasts else {} for kind in lists}
+    if context.modern or context.peer is server.peer:  # there is a way to tell of changes
+        lists = declared.keys() & protocol.LISTS
+        declared |= {kind: {"listChanged": True, **declared[kind]} for kind in lists}
     extra = {"instructions": server.instructions} if server.instructions else {}
     return {"capabilities": declared, **extra}
 

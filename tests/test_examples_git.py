@@ -15,6 +15,7 @@ from support_skips import need
 
 from minimcp import Client
 
+DATE = "2026-01-02T03:04:05+01:00"  # of UTC the versions of git write +00:00 or Z
 TOOLS = ["status", "log", "show", "diff"]
 ENV = {
     **{key: value for key, value in os.environ.items() if not key.startswith("GIT_")},
@@ -22,10 +23,10 @@ ENV = {
     "GIT_CONFIG_SYSTEM": os.devnull,
     "GIT_AUTHOR_NAME": "Ada",
     "GIT_AUTHOR_EMAIL": "ada@example.org",
-    "GIT_AUTHOR_DATE": "2026-01-02T03:04:05+00:00",
+    "GIT_AUTHOR_DATE": DATE,
     "GIT_COMMITTER_NAME": "Ada",
     "GIT_COMMITTER_EMAIL": "ada@example.org",
-    "GIT_COMMITTER_DATE": "2026-01-02T03:04:05+00:00",
+    "GIT_COMMITTER_DATE": DATE,
     "LC_ALL": "C.UTF-8",
 }
 
@@ -89,7 +90,7 @@ def refused(result):
 
 
 def commit(hash, subject):
-    return {"hash": hash, "date": "2026-01-02T03:04:05+00:00", "author": "Ada", "subject": subject}
+    return {"hash": hash, "date": DATE, "author": "Ada", "subject": subject}
 
 
 # What it shows

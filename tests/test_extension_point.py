@@ -150,19 +150,6 @@ def test_a_method_without_a_name_is_refused_where_it_is_registered():
             return {}
 
 
-@pytest.mark.req("S-LHTTP-06", "S-EXT-03")
-def test_only_where_a_connection_lasts_an_older_client_is_offered_news():
-    server = Server("demo", version="1.0.0")
-    server.method("resources/list", capability="resources")(lambda params, context: {})
-    server.capabilities["resources"] = {"subscribe": True}
-    of_one_post = exchange(server, initialize(), Peer())["result"]["capabilities"]
-    assert of_one_post == {"resources": {}}
-    news = {"listChanged": True, "subscribe": True}
-    lasting = exchange(server, initialize())["result"]["capabilities"]
-    modern_one = exchange(server, modern("server/discover"))["result"]["capabilities"]
-    assert lasting == modern_one == {"resources": news}
-
-
 # -- the example that extends the server
 
 

@@ -488,7 +488,7 @@ def test_changes_are_declared_where_they_can_be_told():
         "resources": {"listChanged": True, "subscribe": True},
         "logging": {},
     }
-    untold = {"tools": {}, "prompts": {}, "resources": {}, "logging": {}}
+    untold = {"tools": {}, "prompts": {}, "resources": {"subscribe": True}, "logging": {}}
     assert exchange(server, modern("server/discover"), Peer())["result"]["capabilities"] == told
     assert exchange(server, initialize(), Peer())["result"]["capabilities"] == untold
     assert exchange(server, initialize(), server.peer)["result"]["capabilities"] == told
