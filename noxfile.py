@@ -30,7 +30,7 @@ import nox
 
 ROOT = Path(__file__).parent
 RECORD = ROOT / "site" / "results" / "everywhere.json"
-PYTHONS = ["3.10", "3.11", "3.12", "3.13"]
+PYTHONS = ["3.10", "3.11", "3.12", "3.13", "3.14", "3.15"]
 Row = dict[str, Any]
 NOBODY = 65534  # the user whom every Linux has, and who may do nothing
 BEYOND = """audit connect conformance docs examples_* load notebooks* peers playground site spikes

@@ -2,7 +2,7 @@
 
 The specification says UTF-8, and the machine says whatever it likes: an old locale, no locale,
 streams that are set to ASCII, lines that end as on Windows. The hypothesis: every interpreter from
-3.10 to 3.13, in every such place, sends the very same bytes.
+3.10 to 3.15, in every such place, sends the very same bytes.
 """
 
 import json
@@ -58,7 +58,7 @@ def session() -> bytes:
 def interpreters() -> Iterator[tuple[str, str]]:
     """The Pythons of this machine that the package is made for, and this one."""
     versions = Path.home() / ".pyenv" / "versions"
-    for minor in range(10, 14):
+    for minor in range(10, 16):
         name = f"3.{minor}"
         near = [str(path) for path in versions.glob(f"{name}.*/bin/python3")]
         path = sys.executable if sys.version_info[1] == minor else shutil.which(f"python{name}")
