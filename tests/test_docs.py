@@ -214,6 +214,7 @@ raise ValueError("planted")
 
 
 def test_a_build_fails_over_a_planted_block_link_and_table(tmp_path):
+    """B094: a block that failed was shown, and the build stayed green."""
     page = tmp_path / "site" / "index.md"
     page.parent.mkdir()
     page.write_text(CANARY, encoding="utf-8")

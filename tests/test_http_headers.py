@@ -53,6 +53,7 @@ def test_safe_text_travels_as_it_is(text):
 
 @pytest.mark.parametrize(("text", "value"), ENCODED)
 def test_any_other_text_travels_between_markers(text, value):
+    """B076"""
     assert encode(text) == value
     assert stands_for(value, text)
 

@@ -469,6 +469,8 @@ def test_what_cannot_be_called_is_refused(what):
 
 
 def test_a_second_tool_of_the_same_name_is_refused():
+    """B087"""
+
     def tool() -> str:
         return ""
 
