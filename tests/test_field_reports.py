@@ -33,6 +33,7 @@ from support import (
 )
 
 from minimcp import Client, Server
+from minimcp.context import Peer
 
 STUBS = Path(__file__).parent / "stubs"
 TOOLS = [sys.executable, str(STUBS / "tools_server.py")]
@@ -166,6 +167,31 @@ def test_two_hundred_large_replies_at_once_are_two_hundred_whole_lines():
         assert {reply["id"]: text_of(reply) for reply in replies} == texts
 
 
+def test_what_many_calls_say_at_once_is_whole_lines_too(tmp_path):
+    """B006: a reply and a notification were mixed."""
+    tool = """
+import time
+from minimcp import Context
+
+@server.tool
+def talk(text: str, context: Context) -> str:
+    for step in range(20):
+        time.sleep(0.01)
+        context.progress(step, message=text)
+    return text
+"""
+    texts = {number: f"{number}." * 10_000 for number in range(30)}
+    with Stdio(served(tmp_path, tool)) as server:
+        for number, text in texts.items():
+            params = {"name": "talk", "arguments": {"text": text}}
+            server.send(modern("tools/call", params, number, meta={"progressToken": number}))
+        messages = [server.read() for _ in range(21 * len(texts))]
+    said = [message["params"] for message in messages if "params" in message]
+    assert len(said) == 20 * len(texts)
+    assert all(one["message"] == texts[one["progressToken"]] for one in said)
+    assert {one["id"]: text_of(one) for one in messages if "id" in one} == texts
+
+
 def test_blank_lines_are_ignored_and_shell_fragments_refused():
     """B007"""
     with Stdio(TOOLS) as server:
@@ -196,10 +222,10 @@ def cat() -> str:
 def test_a_tool_may_use_a_pool_of_processes(tmp_path, method):
     """B009"""
     tool = f"""
-import multiprocessing
+import multiprocessing, os
 
 def double(number):
-    return 2 * number
+    return 2 * number + len(os.read(0, 1))  # there is nothing to read
 
 @server.tool
 def pool() -> list[int]:
@@ -368,15 +394,29 @@ def test_a_null_id_is_refused_and_the_tool_does_not_run():
 def test_the_id_zero_is_an_id():
     """B023"""
     assert exchange(fixture, call("echo", 0, text="a"))["id"] == 0
+    assert exchange(fixture, call("nope", 0))["id"] == 0
+
+
+def test_a_client_answers_a_request_with_the_id_zero():
+    """B023"""
+    source = """
+        for request in legacy_requests():
+            send({"jsonrpc": "2.0", "id": 0, "method": "ping"})
+            answer = next(message for message in messages() if "method" not in message)
+            say(request, json.dumps(answer))
+    """
+    with Client(fake_server(source)) as client:
+        answer = json.loads(client.call_tool("any", {}).text)
+    assert answer == {"jsonrpc": "2.0", "id": 0, "result": {}}
 
 
 def test_text_and_number_are_different_ids():
     """B024"""
     with Stdio(TOOLS) as server:
-        server.send(call("echo", "1", text="text"), call("echo", 1, text="number"))
+        server.send(call("sleep", "1", seconds=0.3), call("echo", 1, text="number"))
         replies = [server.read(), server.read()]
         by_id = sorted((str(type(reply["id"])), text_of(reply)) for reply in replies)
-        assert by_id == [("<class 'int'>", "number"), ("<class 'str'>", "text")]
+        assert by_id == [("<class 'int'>", "number"), ("<class 'str'>", "slept")]
 
 
 @pytest.mark.parametrize("wrong", ["True", "1.0", "'1'", "[1]", "{}"])
@@ -463,9 +503,14 @@ def test_parameters_with_a_default_are_optional():
     assert schema_of(f)["required"] == ["q"]
 
 
-def test_a_text_that_looks_like_a_number_stays_a_text():
+@pytest.mark.parametrize("text", ["12345", "1.5", "true", "null", "[1]", '{"a": 1}', '"a"'])
+def test_a_text_that_looks_like_json_stays_a_text(text):
     """B033"""
-    assert result_of(fixture, "echo", text="12345")["content"][0]["text"] == "12345"
+
+    def kind(text: str) -> str:
+        return f"{type(text).__name__} {text}"
+
+    assert result_of(serving(kind), "kind", text=text)["content"][0]["text"] == f"str {text}"
 
 
 def test_a_list_in_a_text_is_refused_and_not_decoded():
@@ -734,6 +779,23 @@ def test_a_cancellation_that_crosses_the_reply_is_harmless():
         assert server.wait() == 0
 
 
+class Crossed(dict):
+    """What is in flight, if a cancellation comes right after each look at it."""
+
+    def get(self, ident, default=None):
+        found = super().get(ident, default)
+        self.pop(ident, None)
+        return found
+
+
+def test_a_cancellation_between_the_end_of_a_tool_and_the_reply_is_harmless():
+    """B053"""
+    peer = Peer()
+    peer.in_flight = Crossed()
+    assert exchange(fixture, call("echo", 1, text="a"), peer) is None
+    assert exchange(fixture, call("nope", 1), peer) is None
+
+
 # Shutdown
 
 
@@ -892,13 +954,13 @@ def test_the_last_words_of_a_dead_server_are_in_the_error():
     """B080"""
     source = """
         for request in requests():
-            sys.stderr.write("a line of log\\n" * 22000 + "the database is gone\\n")
+            sys.stderr.write("a line of log\\n" * 22000 + "the %s is gone\\n" % "database")
             sys.exit(7)
     """
     with Client(fake_server(source)) as client:
         with pytest.raises(ConnectionError, match="the database is gone") as caught:
             client.call_tool("any", {})
-        assert "7" in str(caught.value)
+        assert "exit code 7" in str(caught.value)
 
 
 def test_a_line_that_is_no_json_is_skipped_and_reported_once(capfd):
@@ -906,9 +968,11 @@ def test_a_line_that_is_no_json_is_skipped_and_reported_once(capfd):
     source = """
         print("npm warn deprecated", flush=True)
         for request in requests():
+            print("npm warn deprecated", flush=True)
             say(request, "fine")
     """
     with Client(fake_server(source)) as client:
+        assert client.call_tool("any", {}).text == "fine"
         assert client.call_tool("any", {}).text == "fine"
     assert capfd.readouterr().err.count("npm warn deprecated") == 1
 
@@ -1010,10 +1074,11 @@ def test_an_async_tool_works_inside_a_running_loop():
         return "hi"
 
     async def cell():
-        with Client(serving(hi)) as client:
-            return client.call_tool("hi", {}).text
+        server = serving(hi)
+        with Client(server) as client:
+            return client.call_tool("hi", {}).text, text_of(exchange(server, call("hi")))
 
-    assert asyncio.run(cell()) == "hi"
+    assert asyncio.run(cell()) == ("hi", "hi")
 
 
 # Learners
