@@ -56,6 +56,7 @@ def quickly(started, seconds=10):
 @pytest.mark.req("C-HTTP-40")
 @pytest.mark.parametrize("era", ["modern", "legacy"])
 def test_every_message_is_a_post_of_its_own_that_takes_json_and_streams(era):
+    """B066: a server may refuse a client that does not take both."""
     with Site(legacy if era == "legacy" else modern) as site, Client(site.url, era=era) as client:
         client.list_tools()
         client.call_tool("any", {})
@@ -590,11 +591,12 @@ def test_a_notification_is_taken_with_any_success_and_any_body(reply, era, capfd
 
 
 @pytest.mark.req("C-HTTP-53")
-def test_202_without_a_body_is_no_error():
+def test_202_without_a_body_is_no_error(capfd):
     """B079: it was reported as one."""
     with Site(modern) as site, Client(site.url) as client:
         client.notify("notifications/roots/list_changed")
         assert site.methods() == ["server/discover", "notifications/roots/list_changed"]
+    assert capfd.readouterr().err == ""
 
 
 @pytest.mark.parametrize("reply", [http(400, "no"), http(500), None])
@@ -1445,6 +1447,7 @@ def with_a_stream(answer, session="s"):
     [http(405), http(404), http(400), http(200, "<html>", "text/html"), Last([STREAM]), None],
 )
 def test_a_legacy_server_needs_no_stream_of_its_own(reply, capfd):
+    """B069: 405 was taken for a failure."""
     with Site(with_a_stream(lambda request: reply)) as site:
         with Client(site.url, era="legacy", on_notification=print) as client:
             until(lambda: "GET" in site.verbs())
