@@ -87,7 +87,7 @@ def pid_in(path):
 # What goes in
 
 
-ODD = 'a\nb "c" $(id) `id` ; touch owned \\ é ☃'
+ODD = "a\nb \"c\" 'd' $(id) `id` ; touch owned \\ é ☃"
 
 
 def test_b091_a_text_with_quotes_and_newlines_arrives_unchanged_on_stdin_and_as_argument(tmp_path):
