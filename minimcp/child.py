@@ -41,7 +41,7 @@ class Child:
             self.process: Any = Popen(
                 command, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=env, start_new_session=True
             )
-        except OSError as error:
+        except (OSError, ValueError, IndexError) as error:
             text = f"cannot start {command}: {error}; is it on the PATH?"
             raise ConnectionError(text) from None
         jobs = (self._drain, self._read, self._write, self._wait)  # each joins earlier ones only

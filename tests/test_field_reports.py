@@ -1008,6 +1008,13 @@ def test_a_missing_command_is_an_immediate_error_with_a_hint():
     assert set(os.listdir("/proc/self/fd")) == before
 
 
+@pytest.mark.parametrize("command", [[], [""], ["a\0b"], ["/"]])
+def test_what_is_no_command_is_the_same_error(command):
+    """B083"""
+    with pytest.raises(ConnectionError, match="cannot start"):
+        Client(command)
+
+
 def test_a_path_and_an_argument_with_spaces_arrive_whole(tmp_path):
     """B084"""
     folder = tmp_path / "my tools"
