@@ -81,7 +81,7 @@ class Tool:
         schema, self.read = closed_object(function, own)
         text = "\n".join(map(str.strip, (function.__doc__ or self.name).strip().splitlines()))
         derived = {"name": self.name, "description": text, "inputSchema": schema}
-        self.definition = {**derived, **output_schema(returned), **given}
+        self.definition = {**derived, **output_schema(returned, given), **given}
         if problems := validate(self.definition["inputSchema"], OF_OBJECT):
             raise ValueError(explain(problems, f"{self.name}: input_schema"))
         self.check = checker(self.definition["inputSchema"])
@@ -134,8 +134,10 @@ def choices(hint: Any) -> tuple[Any, ...]:
     return get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
 
 
-def output_schema(hint: Any) -> Params:
+def output_schema(hint: Any, given: Params) -> Params:
     """What a definition says about the result, if a type hint promises more than text."""
+    if "outputSchema" in given and Content in choices(hint):
+        raise ValueError("content blocks carry no value; leave out output_schema")
     try:
         silent = hint in (str, Any) or Content in choices(hint)
         return {} if silent else {"outputSchema": read_hint(hint).schema}

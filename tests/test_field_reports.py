@@ -32,7 +32,7 @@ from support import (
     until,
 )
 
-from minimcp import Client, Server
+from minimcp import Client, Content, Server
 from minimcp.context import Peer
 
 STUBS = Path(__file__).parent / "stubs"
@@ -677,6 +677,20 @@ def test_a_declared_output_schema_is_kept():
     tool = exchange(server, modern("tools/list"))["result"]["tools"][0]
     assert tool.get("outputSchema", {"type": "object"})["type"] == "object"
     assert result_of(server, "f")["structuredContent"] == {"a": 1}
+
+
+def test_content_blocks_cannot_keep_an_output_schema():
+    """B044"""
+
+    def f() -> Content:
+        return [{"type": "text", "text": "a"}]
+
+    def g() -> Content | dict[str, int]:
+        return [{"type": "text", "text": "a"}]
+
+    for function in (f, g):
+        with pytest.raises(ValueError, match=r"blocks.*output_schema"):
+            Server("report").tool(function, output_schema={"type": "object"})
 
 
 # Results
