@@ -38,6 +38,8 @@ def checker(schema: Schema, trusted: bool = True) -> Check:  # ADR-0005
 
     In a schema that is not `trusted`, because a peer sent it, no `pattern` is ever run.
     """
+    if problems := validate(schema, {"type": "object"}):
+        raise ValueError(explain(problems, "schema"))
     if validate(schema, SUBSET):
         from .dialects import full_checker
 

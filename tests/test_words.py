@@ -327,6 +327,8 @@ def good(item: int = 1) -> int: ...
             'good: input_schema.type: expected one of ["object"], got string "array"',
         ),
         ({"input_schema": []}, "good: input_schema: expected object, got array"),
+        ({"output_schema": []}, "schema: expected object, got array"),
+        ({"output_schema": True}, "schema: expected object, got boolean true"),
     ],
 )
 def test_a_definition_that_cannot_be_is_refused_in_these_words(given, words):
