@@ -169,12 +169,12 @@ def parameters(function: Any, hints: dict[str, Any], bound: int, free: bool = Fa
         if code.co_flags & flag and not (free and flag == 0x08):
             name = code.co_varnames[count] if flag < 0x20 else function.__name__
             raise TypeError(f"{name!r} is {reason}")
-    if code.co_posonlyargcount > bound:
-        raise TypeError(f"{code.co_varnames[bound]!r} is positional-only; remove the '/'")
+    names = code.co_varnames[bound:count]
+    if code.co_posonlyargcount > bound or {*names[:1]} - {*hints} == {"self"}:
+        raise TypeError(f"{names[0]!r} has no name in a call; remove '/', or use object.method")
     last = code.co_varnames[: code.co_argcount][::-1]
     defaults = dict(zip(last, (function.__defaults__ or ())[::-1], strict=False))
     defaults.update(function.__kwdefaults__ or {})
-    names = code.co_varnames[bound:count]
     return {name: (hints.get(name, Any), defaults.get(name, MISSING)) for name in names}
 
 
@@ -183,7 +183,8 @@ def signature(function: Any, free: bool = False) -> tuple[Members, Any]:
 
     A parameter without a hint takes any JSON value. `free` is for a schema written by hand.
     """
-    plain: Any = function if hasattr(function, "__code__") else function.__call__
+    shown = hasattr(function, "__code__") or isinstance(function, type)
+    plain: Any = function if shown else function.__call__
     bound = int(hasattr(plain, "__func__"))  # a method has its first argument already
     while hasattr(plain, "__wrapped__"):
         plain = plain.__wrapped__

@@ -266,6 +266,11 @@ class Pair:
     right: Strange
 
 
+class Caller:
+    def __call__(self, item: int) -> int: ...
+    def method(self, item: int) -> int: ...
+
+
 def variable(*items: int) -> int: ...
 def named(**items: int) -> int: ...
 def positional(item: int, /) -> int: ...
@@ -291,7 +296,7 @@ ADVICE = (
 REFUSED = [
     (variable, "'items' is any number of arguments; name each one, or take a list"),
     (named, "'items' is any named argument; name each one, or take a dict"),
-    (positional, "'item' is positional-only; remove the '/'"),
+    (positional, "'item' has no name in a call; remove '/', or use object.method"),
     (generator, "'generator' is a generator, but a call has one result; return a list"),
     (agenerator, "'agenerator' is an async generator, but a call has one result; return a list"),
     (strange, f"'item': Strange {ADVICE}"),
@@ -301,6 +306,8 @@ REFUSED = [
     (unknown,
      "'item': name 'Missing' is not defined; define what a type hint names at module level"),
     (len, "<built-in function len> does not show its parameters; wrap it in a def"),
+    (Caller, f"{Caller!r} does not show its parameters; wrap it in a def"),
+    (Caller.method, "'self' has no name in a call; remove '/', or use object.method"),
     ("add", "'add' is no function; a tool's name goes in name=..."),
 ]  # fmt: skip
 
