@@ -167,8 +167,10 @@ TASK = "Book seats for tonight, for me (41) and my daughter (9). We would love t
 CINEMA = {"command": sys.executable, "args": [str(Path(__file__).with_name("movies.py"))]}
 
 
-def connect(command: str = "", args: Any = (), env: Any = None, url: str = "", **_: Any) -> Client:
+def connect(command: str = "", args: Any = (), env: Any = None, url: str = "", **o: Any) -> Client:
     """A client for a server as the file describes it."""
+    if not command and not url:
+        raise ValueError(f"no 'command' and no 'url' but {[*o]}; one level too many?")
     return Client(url or [command, *args], env=env)
 
 

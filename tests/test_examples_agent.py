@@ -481,6 +481,9 @@ def test_with_a_key_a_real_model_works_with_the_servers_in_a_file(tmp_path):
     assert second["messages"][-1]["content"] == "Jaws is rated 12: at 12, welcome."
 
 
+LEVELS = "ValueError: no 'command' and no 'url' but ['a']; one level too many?"
+
+
 @pytest.mark.parametrize(
     ("servers", "complaint"),
     [
@@ -490,9 +493,11 @@ def test_with_a_key_a_real_model_works_with_the_servers_in_a_file(tmp_path):
         ('{"mcpServers": []}', "AttributeError: "),
         ('{"mcpServers": {"a": {"command": "no\\u001bthing"}}}', "ConnectionError: cannot start"),
         ('{"mcpServers": {"a": {"url": "nowhere"}}}', "ConnectionError: 'nowhere' is no address"),
+        ('{"mcpServers": {"mcpServers": {"a": {"command": "x"}}}}', LEVELS),
     ],
 )
 def test_a_list_of_servers_that_is_none_is_refused_in_one_line(tmp_path, servers, complaint):
+    """B100: with one level too many, the error did not say so."""
     file = tmp_path / "servers.json"
     if servers is not None:
         file.write_text(servers)
