@@ -36,6 +36,7 @@ BACKLOG = 10_000  # events that nobody reads, before we take their reader for go
 READ_TIMEOUT = 10  # seconds that a request may take to arrive, or up to twice that
 GRACE = 10  # seconds that calls get to finish once the server was told to stop
 QUIET: Final = {"lifespan": "off", "ws": "none", "log_level": "warning", "access_log": False}
+QUIET.update(proxy_headers=False, timeout_notify=READ_TIMEOUT, timeout_graceful_shutdown=GRACE)
 
 # ## Threads for calls
 #
@@ -358,6 +359,8 @@ def serve(
     except ImportError:
         sys.exit("HTTP needs uvicorn: pip install uvicorn (in a clone: pip install -e '.[http]')")
 
+    need_own_loop()
+
     class Runner(uvicorn.Server):
         async def startup(self, sockets: Any = None) -> None:
             await super().startup(sockets)
@@ -372,12 +375,17 @@ def serve(
 
     sys.stderr = stderr()
     served = App(server, **{"token": read_token(token_file), **options})
-    how: Any = {**QUIET, "timeout_notify": READ_TIMEOUT, "timeout_graceful_shutdown": GRACE}
-    how |= {"proxy_headers": False, "callback_notify": lambda: hang_up(runner.server_state)}
+    how: Any = {**QUIET, "callback_notify": lambda: hang_up(runner.server_state)}
     runner: Any = Runner(uvicorn.Config(served, host, port, **how))
     if served.token is None and {host, f"[{host}]"}.isdisjoint(LOCAL):
         tell("whoever reaches this port can call the tools; a token would say who may")
     runner.run()
+
+
+def need_own_loop() -> None:
+    """Refuse to serve where a loop is running, since there is one in a thread at most."""
+    if asyncio._get_running_loop():
+        sys.exit("cannot serve: a loop is running here, as in a notebook; serve in a thread")
 
 
 def read_token(file: str | None) -> str | None:

@@ -32,7 +32,7 @@ from support import (
     until,
 )
 
-from minimcp import Client, Content, Server
+from minimcp import Client, Content, Server, run
 from minimcp.context import Peer
 
 STUBS = Path(__file__).parent / "stubs"
@@ -1100,6 +1100,16 @@ def test_an_async_tool_works_inside_a_running_loop():
             return client.call_tool("hi", {}).text, text_of(exchange(server, call("hi")))
 
     assert asyncio.run(cell()) == ("hi", "hi")
+
+
+def test_a_server_over_http_inside_a_running_loop_says_what_to_do():
+    """B093"""
+
+    async def cell():
+        run(Server("report"), ["--http", "0"])
+
+    with pytest.raises(SystemExit, match=r"loop is running.*thread"):
+        asyncio.run(cell())
 
 
 # Learners
