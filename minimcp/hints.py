@@ -199,7 +199,7 @@ def _hints(holder: Any) -> dict[str, Any]:
     try:
         written = holder.__annotations__
         return typing.get_type_hints(holder, include_extras=True)
-    except (NameError, AttributeError, SyntaxError) as error:
+    except (NameError, AttributeError, SyntaxError, TypeError) as error:
         where = [repr(key) for key in written if getattr(error, "name", "") in str(written[key])]
         text = f"{', '.join(where) or holder.__name__}: {error}"
-        raise TypeError(f"{text}; define what a type hint names at module level") from None
+        raise TypeError(f"{text}; use types that are defined at module level") from None

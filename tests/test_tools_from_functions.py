@@ -387,6 +387,7 @@ def callback(then: typing.Callable[[int], int]) -> str: ...
 def unknown(fine: int, thing: "list[NoSuchName]") -> str: ...  # noqa: F821
 def member(thing: "Path.no_such_name") -> str: ...
 def garbled(thing: "1 +") -> str: ...  # noqa: F722
+def added(thing: "any | None") -> str: ...
 def bare_list(items: typing.List) -> str: ...  # noqa: UP006
 def bare_dict(table: typing.Dict) -> str: ...  # noqa: UP006
 def in_brackets(items: [int]) -> str: ...
@@ -426,6 +427,7 @@ REFUSED = [
     (unknown, "thing", "NoSuchName.*define"),
     (member, "thing", "no_such_name.*define"),
     (garbled, "thing", "define"),
+    (added, "thing", "define"),
     (bare_list, "items", "use str"),
     (bare_dict, "table", "use str"),
     (in_brackets, "items", "use str"),

@@ -304,7 +304,7 @@ REFUSED = [
     (keyed, "'item': the names in a JSON object are strings; use dict[str, ...]"),
     (options, "'item': an option has no JSON form, or there is none; use strings or numbers"),
     (unknown,
-     "'item': name 'Missing' is not defined; define what a type hint names at module level"),
+     "'item': name 'Missing' is not defined; use types that are defined at module level"),
     (len, "<built-in function len> does not show its parameters; wrap it in a def"),
     (Caller, f"{Caller!r} does not show its parameters; wrap it in a def"),
     (Caller.method, "'self' has no name in a call; remove '/', or use object.method"),
