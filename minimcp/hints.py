@@ -170,8 +170,10 @@ def parameters(function: Any, hints: dict[str, Any], bound: int, free: bool = Fa
             name = code.co_varnames[count] if flag < 0x20 else function.__name__
             raise TypeError(f"{name!r} is {reason}")
     names = code.co_varnames[bound:count]
-    if code.co_posonlyargcount > bound or {*names[:1]} - {*hints} == {"self"}:
-        raise TypeError(f"{names[0]!r} has no name in a call; remove '/', or use object.method")
+    if code.co_posonlyargcount > bound:
+        raise TypeError(f"{names[0]!r} is positional-only; remove the '/'")
+    if names[:1] == ("self",) and "self" not in hints:
+        raise TypeError("'self' is of no object yet; register the method of an object")
     last = code.co_varnames[: code.co_argcount][::-1]
     defaults = dict(zip(last, (function.__defaults__ or ())[::-1], strict=False))
     defaults.update(function.__kwdefaults__ or {})

@@ -16,7 +16,7 @@ README = PACKAGE.parent / "README.md"
 FIGURES = {
     "protocol": 90,
     "schema": 110,
-    "hints": 135,
+    "hints": 140,
     "context": 105,
     "envelope": 35,
     "eras": 115,

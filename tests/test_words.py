@@ -296,7 +296,7 @@ ADVICE = (
 REFUSED = [
     (variable, "'items' is any number of arguments; name each one, or take a list"),
     (named, "'items' is any named argument; name each one, or take a dict"),
-    (positional, "'item' has no name in a call; remove '/', or use object.method"),
+    (positional, "'item' is positional-only; remove the '/'"),
     (generator, "'generator' is a generator, but a call has one result; return a list"),
     (agenerator, "'agenerator' is an async generator, but a call has one result; return a list"),
     (strange, f"'item': Strange {ADVICE}"),
@@ -307,7 +307,7 @@ REFUSED = [
      "'item': name 'Missing' is not defined; use types that are defined at module level"),
     (len, "<built-in function len> does not show its parameters; wrap it in a def"),
     (Caller, f"{Caller!r} does not show its parameters; wrap it in a def"),
-    (Caller.method, "'self' has no name in a call; remove '/', or use object.method"),
+    (Caller.method, "'self' is of no object yet; register the method of an object"),
     ("add", "'add' is no function; a tool's name goes in name=..."),
 ]  # fmt: skip
 
