@@ -36,7 +36,7 @@ here = Path.cwd()
 copy = here / "minimcp-repository"
 if REPOSITORY and not copy.exists():
     subprocess.run(["git", "clone", "--quiet", "--depth=1", REPOSITORY, copy], check=True)
-    pip = [sys.executable, "-m", "pip", "install", "-qq", "jsonschema", "uvicorn"]
+    pip = [sys.executable, "-m", "pip", "install", "-qq", "jsonschema", "regex", "uvicorn"]
     subprocess.run(pip, check=True)
 for place in (here, *here.parents, copy):
     if (place / "notebooks" / "teach").is_dir():

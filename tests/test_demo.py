@@ -24,7 +24,7 @@ def bare(tmp_path, *arguments):
     """Run `python ARGUMENTS` where nothing is installed, not even the declared dependency."""
     poison = tmp_path / "poison"
     poison.mkdir()
-    for name in ("jsonschema", "uvicorn"):
+    for name in ("jsonschema", "regex", "uvicorn"):
         (poison / f"{name}.py").write_text("raise ImportError('this Python is bare')\n")
     env = {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join([str(ROOT), str(poison)])}
     command = [os.path.realpath(sys.executable), "-S", *arguments]

@@ -74,9 +74,10 @@ def test_the_page_shows_every_threat_with_what_is_left_and_what_shows_it():
 # -- the supply chain
 
 
-def test_the_package_asks_for_one_distribution_and_the_lock_files_name_no_host():
+def test_the_package_asks_for_two_distributions_and_the_lock_files_name_no_host():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert [re.match(r"[\w-]+", one)[0] for one in project["dependencies"]] == ["jsonschema"]
+    names = [re.match(r"[\w-]+", one)[0] for one in project["dependencies"]]
+    assert names == ["jsonschema", "regex"]
     for lock in TESTS.glob("*/package-lock.json"):
         packages = json.loads(lock.read_text(encoding="utf-8"))["packages"]
         assert [name for name, one in packages.items() if "resolved" in one] == []
