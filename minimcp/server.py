@@ -16,7 +16,7 @@ from .envelope import failure, is_request, write
 from .eras import admit, discover, dress, initialize
 from .protocol import JSON, Message, Params, ProtocolError, expect, loads
 from .schema import Schema
-from .tools import Tool, call_tool, list_tools
+from .tools import Tool, call_tool, finish, list_tools
 
 Handler = Callable[[Params, Context], Any]  # returns the members of the result
 
@@ -105,7 +105,7 @@ class Server:
             from .mrtr import resume
 
             resume(context)
-        result = handler(context.params, context)
+        result = finish(handler(context.params, context))
         if hasattr(result, "as_result"):  # an answer that depends on who asked
             result = result.as_result(context)
         return dress(result, context)
@@ -115,7 +115,7 @@ class Server:
     def method(
         self, name: str, *, capability: str | None = None, era: Era | None = None
     ) -> Callable[[Handler], Handler]:
-        """Register `handler(params, context)` for a method; it returns the result's members.
+        """Register `handler(params, context)`, `async` or not; it returns the result's members.
 
         `capability` is declared to clients; `era` keeps the method to one of the two.
         """

@@ -108,9 +108,7 @@ class Tool:
         if problems := self.check(arguments):
             text = f"{self.name} cannot take these arguments:\n"
             raise ToolError(text + explain(problems, "arguments"))
-        value = self.read(arguments, **dict.fromkeys(self.special, context))
-        if hasattr(value, "__await__"):
-            value = finish(value)
+        value = finish(self.read(arguments, **dict.fromkeys(self.special, context)))
         return value if hasattr(value, "as_result") else self.result(value, context.modern)
 
     def result(self, value: Any, modern: bool) -> Params:
@@ -153,8 +151,13 @@ def spelled_out(schema: Schema) -> Schema:
     return {**schema, "properties": named} if named else schema
 
 
-def finish(coroutine: Any) -> Any:
-    """Run an `async def` to its end; in a thread, since here (a notebook) a loop may be running."""
+def finish(value: Any) -> Any:
+    """What was returned; an `async def` is run to its end first.
+
+    In a thread, since here (a notebook) a loop may be running.
+    """
+    if not hasattr(value, "__await__"):
+        return value
     import asyncio
     from concurrent.futures import Future
     from threading import Thread
@@ -163,7 +166,7 @@ def finish(coroutine: Any) -> Any:
 
     def work() -> None:
         try:
-            outcome.set_result(asyncio.run(coroutine))
+            outcome.set_result(asyncio.run(value))
         except BaseException as error:
             outcome.set_exception(error)
 

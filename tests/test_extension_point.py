@@ -1,5 +1,6 @@
 """EXT: what `@server.method` gives a handler for free, shown on `examples/everything.py`."""
 
+import asyncio
 import json
 import socket
 import subprocess
@@ -56,6 +57,20 @@ def shaken(server, version=LEGACY):
 
 
 # -- the rules of the protocol, for free
+
+
+def test_a_handler_may_be_async_and_may_refuse():
+    server = Server("demo", version="1.0.0")
+
+    @server.method("demo/wait")
+    async def wait(params, context):
+        await asyncio.sleep(0)
+        if "n" not in params:
+            raise ProtocolError(-32602, "params.n: missing")
+        return {"n": params["n"]}
+
+    assert exchange(server, modern("demo/wait", {"n": 1}))["result"]["n"] == 1
+    assert_error(exchange(server, modern("demo/wait")), -32602)
 
 
 @pytest.mark.req("S-EXT-01")
