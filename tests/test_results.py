@@ -72,6 +72,21 @@ def test_the_cacheable_results_and_no_others_carry_hints(method):
     assert found == (HINTS if method in CACHEABLE else {})
 
 
+@pytest.mark.req("S-RES-06")
+def test_a_question_carries_no_hints_even_where_its_answer_would():
+    server = Server("demo", version="1.0.0")
+
+    @server.method("resources/read", capability="resources")
+    def read(params, context):
+        return InputRequired(state="seen") if context.state is None else {"contents": []}
+
+    asked = ask(server, "resources/read")
+    assert (asked["resultType"], asked.keys() & HINTS.keys()) == ("input_required", set())
+    params = {"name": "echo", "arguments": {"text": "x"}, "uri": "x:y"}
+    again = modern("resources/read", {**params, "requestState": asked["requestState"]})
+    assert exchange(server, again) == complete({"contents": [], **HINTS})
+
+
 @pytest.mark.req("S-RES-03")
 def test_a_handler_may_give_its_own_hints():
     server = Server("demo", version="1.0.0")
