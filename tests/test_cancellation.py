@@ -302,7 +302,7 @@ def test_initialize_is_never_cancelled(tmp_path, era):
     assert stub.methods()[-1] == "initialize"
 
 
-@pytest.mark.req("C-CANC-13", "C-CLI-02")
+@pytest.mark.req("C-CANC-13", "C-CANC-16", "C-CLI-02")
 @pytest.mark.parametrize("era", ["modern", "legacy"])
 def test_a_call_that_takes_too_long_is_cancelled_by_its_id(tmp_path, era):
     stub = Stub(tmp_path, {"server/discover": found(), "initialize": greeted(), "tools/call": None})
