@@ -486,6 +486,24 @@ def test_the_client_uses_answers_and_state_for_that_one_retry_only():
     assert ["requestState" in one for one in sent] == [False, True, False, True]
 
 
+@pytest.mark.req("C-MRTR-22")
+def test_the_client_brings_to_each_round_only_what_the_last_one_gave():
+    server, seen = Server("demo", version="1.0.0"), []
+    rounds = [InputRequired({"a": WHO}, "one"), InputRequired({"b": WHO}), InputRequired(None, "x")]
+
+    @server.tool
+    def ask():
+        return rounds.pop(0) if rounds else "done"
+
+    with Client(
+        server, on_input={"elicitation/create": answer}, trace=lambda *m: seen.append(m)
+    ) as c:
+        assert c.call_tool("ask", {}).text == "done"
+    sent = [m["params"] for who, m in seen if who == "client" and m["method"] == "tools/call"]
+    brought = [({*one.get("inputResponses", ())}, "requestState" in one) for one in sent]
+    assert brought == [(set(), False), ({"a"}, True), ({"b"}, False), (set(), True)]
+
+
 @pytest.mark.req("C-MRTR-23")
 def test_the_client_repeats_a_call_that_has_only_a_state():
     server = asking(None, "kept")
