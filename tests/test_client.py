@@ -1144,6 +1144,23 @@ def test_a_server_that_ignores_the_end_of_input_is_ended(ignored):
     assert ended(pid)
 
 
+@pytest.mark.req("C-STDIO-16")
+def test_a_server_that_stays_is_asked_to_go_before_it_is_made_to(tmp_path):
+    source = f"""
+        def go(*_):
+            open({str(tmp_path / "asked")!r}, "w").close()
+            os._exit(0)
+        signal.signal(signal.SIGTERM, go)
+        for request in requests():
+            say(request, str(os.getpid()))
+        time.sleep(600)
+    """
+    with Client(fake_server(source)) as client:
+        pid = int(client.call_tool("pid", {}).text)
+    assert ended(pid)
+    assert (tmp_path / "asked").exists()
+
+
 def test_closing_leaves_no_process_no_descriptor_and_no_thread():
     threads, before = set(threading.enumerate()), descriptors()
     for _ in range(3):
