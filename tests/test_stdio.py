@@ -101,6 +101,37 @@ def test_a_hundred_calls_at_once_give_a_hundred_whole_lines():
         assert {reply["id"]: text_of(reply) for reply in replies} == texts
 
 
+CHATTER = """
+from threading import Barrier
+from minimcp import Context, Server, run
+
+server = Server("chatter", version="1.0.0")
+together = Barrier(4, timeout=20)
+
+
+@server.tool
+def talk(letter: str, context: Context) -> str:
+    together.wait()
+    for number in range(10):
+        context.progress(number, message=letter * 300_000)
+    return letter * 300_000
+
+
+run(server)
+"""
+
+
+@pytest.mark.req("S-STDIO-05")
+def test_long_messages_of_tools_that_talk_at_once_are_whole_lines(tmp_path):
+    talks = {one: {"name": "talk", "arguments": {"letter": one}} for one in "abcd"}
+    asked = [modern("tools/call", talks[one], one, meta={"progressToken": one}) for one in talks]
+    with Stdio(server_file(tmp_path, CHATTER)) as server:
+        server.send(*asked)
+        said = [server.read() for _ in range(44)]
+    texts = {one["id"]: text_of(one) for one in said if "id" in one}
+    assert texts == {letter: letter * 300_000 for letter in "abcd"}
+
+
 @pytest.mark.parametrize("way", ["raise KeyboardInterrupt", "raise SystemExit", "sys.exit(3)"])
 def test_a_tool_that_wants_to_end_the_process_is_answered_like_any_that_failed(tmp_path, way):
     """Only Ctrl+C may do that, and it never arrives where tools run."""
