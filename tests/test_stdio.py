@@ -560,6 +560,34 @@ def test_a_client_that_closes_the_servers_output_ends_it_quietly():
             process.stdin.close()
 
 
+@pytest.mark.req("S-STDIO-11")
+def test_a_client_that_is_gone_when_a_slow_call_ends_ends_the_server_quietly():
+    with subprocess.Popen(
+        TOOLS, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        process.stdin.write(line(call("sleep", seconds=0.3)))
+        process.stdin.flush()
+        process.stdout.close()
+        assert process.wait(10) == 0
+        assert process.stderr.read() == b""
+
+
+def test_a_server_that_cannot_read_on_says_why_and_ends(tmp_path):
+    command = server_file(
+        tmp_path,
+        """
+        import minimcp, minimcp.stdio
+        def read(wire):
+            raise MemoryError("a line of a terabyte")
+        minimcp.stdio.Wire.read = read
+        minimcp.run(minimcp.Server("full"))
+        """,
+    )
+    with Stdio(command) as server:
+        assert server.wait() == 1
+        assert "MemoryError: a line of a terabyte" in server.stderr
+
+
 def test_a_tool_that_prints_in_a_loop_does_not_disturb_the_end(tmp_path):
     command = server_file(
         tmp_path,
