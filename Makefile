@@ -61,7 +61,7 @@ audit: .venv/.done          ## known holes in what is installed; it needs the ne
 	$(BIN)/nox --session audit
 .PHONY: scale everywhere audit
 
-need: .venv/.done           ## take statements of the core away, and see what misses each: half an hour
+need: .venv/.done           ## take statements of the core away, and see what misses each: an hour
 	$(BIN)/python tests/measure_need.py
 .PHONY: need
 

@@ -64,6 +64,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             unknown = [id for id in mark.args if id not in LEDGER]
             if unknown or not mark.args:
                 raise pytest.UsageError(f"{item.nodeid}: no such requirement: {unknown}")
+            if any(LEDGER[id]["level"] in ("MUST", "MUST NOT") for id in mark.args):
+                item.add_marker(pytest.mark.must)
 
 
 @pytest.hookimpl(wrapper=True)

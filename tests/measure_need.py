@@ -1,12 +1,12 @@
 """Take away one statement at a time: is everything that stdio needs there for a reason?
 
-    python tests/measure_need.py            every fifth statement that stdio needs: half an hour
+    python tests/measure_need.py            every fifth statement that stdio needs: an hour
     python tests/measure_need.py PAGE …     every one of these pages
 
 Each statement in a function is replaced by `pass`, in a copy of the repository. Then the tests run
-until one fails: first those that carry the id of a requirement, then the field reports, then all
-others that are quick. A statement that none of them misses could go, and is printed. The figures go
-to `site/results/need.json`; see ADR-0012.
+until one fails: first those that carry the id of a MUST, then those with another requirement, then
+the field reports, then all others that are quick. A statement that none of them misses could go,
+and is printed. The figures go to `site/results/need.json`; see ADR-0012.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FIRST = """tools_call tools_list results errors meta discover envelope logging p
 OTHERS = f"""tools_from_functions words demo http_headers {FIRST} trust_input schema_property
     http_client trust_faults_stdio"""
 OWN = {"connection": "client", "child": "client", "eras": "versions", "context": "progress"}
-SECONDS = 120  # for the tests of one stage; what takes longer hangs, and that is noticed
+SECONDS = 240  # for the tests of one stage; what takes longer hangs, and that is noticed
 
 
 def modules(names: str) -> list[str]:
@@ -43,7 +43,8 @@ def modules(names: str) -> list[str]:
 
 
 STAGES = {
-    "a requirement": ["-mreq", *modules(FIRST)],
+    "a MUST": ["-mmust", *modules(FIRST)],
+    "another requirement": ["-mreq and not must", *modules(FIRST)],
     "a field report": modules("field_reports"),
     "another test": modules(OTHERS),
 }
