@@ -11,7 +11,7 @@ from support import LEGACY, MODERN, assert_error, complete, legacy, modern, noti
 from support_http import headers_for, request, serving
 
 from minimcp import Context, ProtocolError, Server
-from minimcp.http import Post, app, hang_up
+from minimcp.http import Post, app, hang_up, read_headers
 
 VERSION = "io.modelcontextprotocol/protocolVersion"
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
@@ -323,6 +323,7 @@ def test_a_refused_post_leaves_nothing_behind_on_its_connection(site):
             assert connection.sock is sock, "the connection was kept"
 
 
+@pytest.mark.req("S-HTTP-36")
 def test_a_huge_body_is_refused_without_waiting_for_it(site):
     """B016"""
     with site.socket() as sock:
@@ -611,6 +612,11 @@ def test_header_names_have_no_case_and_values_no_blanks_around_them(site):
         "mCp-pRoToCoL-vErSiOn": MODERN,
     }
     assert site.post(message, headers=headers).status == 200
+
+
+@pytest.mark.req("S-HTTP-16")
+def test_blanks_around_a_value_go_even_where_the_web_server_leaves_them():
+    assert read_headers([(b"mcp-name", b" \t a b\t")]) == {"mcp-name": "a b"}
 
 
 @pytest.mark.req("S-HTTP-12", "S-VER-01", "S-VER-02", "S-ERR-13")

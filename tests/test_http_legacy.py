@@ -109,6 +109,16 @@ def test_a_whole_conversation_of_an_older_client(site, version):
     assert (reply.status, reply.json) == (200, plain(said("x")))
 
 
+@pytest.mark.req("S-LHTTP-02")
+@pytest.mark.parametrize("version", BOTH)
+def test_a_handler_knows_the_revision_that_the_header_says(version):
+    server = demo()
+    server.method("acme/revision")(lambda params, context: {"spoken": context.peer.version})
+    with serving(server) as site:
+        assert site.post(legacy("acme/revision"), version).json == plain({"spoken": version})
+        assert site.post(modern("acme/revision")).json["result"]["spoken"] is None
+
+
 @pytest.mark.req("S-LHTTP-03", "S-VER-14")
 @pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "banana", "", "2025-11-25, x"])
 @pytest.mark.parametrize("method", ["tools/list", "ping", "tools/call", "unknown"])
