@@ -68,7 +68,7 @@ def as_it_is(schema: Any, draft: str) -> Judge:
 
     def judge(value: Any) -> bool:
         problems = check(value)
-        if problems and "cannot be checked" in problems[0][1]:
+        if problems and "leads nowhere" in problems[0][1]:  # a reference that is not fetched
             raise ValueError(problems)
         return not problems
 
@@ -165,15 +165,15 @@ def measure(rounds: int, control: bool = False) -> lab.Groups:
 
 
 def verdict(groups: lab.Groups) -> tuple[bool, str]:
-    """No mistake by hand, and quicker than the library."""
+    """No mistake of ours, and by hand quicker than the library."""
     counted = [group for title, group in groups.items() if "official cases" in title]
     wrong = {
         name: sum(group.get(name, {"wrong": 0})["wrong"] for group in counted)
-        for name in (BY_HAND, LIBRARY, COMPILED)
+        for name in (BY_HAND, BOTH, LIBRARY, COMPILED)
     }
     taken = sum(group[BY_HAND]["right"] + group[BY_HAND]["wrong"] for group in counted)
     cost = {name: lab.shown(one["ratio"]) for name, one in groups[COST].items()}
     said = f"By hand, {wrong[BY_HAND]} of the {taken} cases that it takes are wrong; the library "
     said += f"has {wrong[LIBRARY]} wrong, and compiled code {wrong[COMPILED]}. A check by "
     said += f"`jsonschema` takes {cost[LIBRARY]} times ours, a compiled one {cost[COMPILED]} times."
-    return wrong[BY_HAND] == 0 and groups[COST][LIBRARY]["ratio"] > 1, said
+    return wrong[BY_HAND] == wrong[BOTH] == 0 and groups[COST][LIBRARY]["ratio"] > 1, said
