@@ -551,7 +551,11 @@ def test_method_not_found_is_an_error_of_the_server():
 def test_a_request_on_a_modern_stream_is_never_answered():
     asked = {"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": {}}
     answers = []
-    script = calling(lambda r: event_stream({**asked, "method": "ping"}, asked, said(r)))
+    script = calling(
+        lambda r: event_stream(
+            {**asked, "method": "ping"}, asked, {**asked, "id": r.id, "result": {}}, said(r)
+        )
+    )
     handlers = {"elicitation/create": lambda params: answers.append(params) or {}}
     with Site(script) as site, Client(site.url, on_input=handlers) as client:
         assert client.call_tool("t", {}).text == "called"

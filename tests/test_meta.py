@@ -194,6 +194,14 @@ def test_the_keys_we_use_obey_the_grammar_and_the_reserved_ones_are_official():
     assert {key for key in keys if RESERVED.match(key)} <= OFFICIAL
 
 
+@pytest.mark.req("S-META-10")
+def test_results_use_no_reserved_key_but_those_that_are_official():
+    server = demo()
+    for method, params in [("server/discover", {}), ("tools/list", {}), ("tools/call", ECHO)]:
+        keys = exchange(server, modern(method, params))["result"]["_meta"].keys()
+        assert {key for key in keys if RESERVED.match(key)} <= OFFICIAL
+
+
 @pytest.mark.req("S-META-11")
 @pytest.mark.parametrize("value", [None, 1, "x", {"deep": []}])
 def test_unknown_keys_and_traces_are_ignored(value):

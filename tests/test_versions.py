@@ -289,15 +289,15 @@ def test_no_common_version_is_an_error_that_names_theirs(tmp_path, probe):
 @pytest.mark.req("C-VER-22", "C-VER-23", "C-DISC-11")
 @pytest.mark.parametrize("era", ["auto", "legacy"])
 def test_the_handshake_is_initialize_then_initialized_then_the_rest(tmp_path, era):
-    stub = legacy_stub(tmp_path)
-    with Client(stub.command, era=era) as client:
+    stub, on_input = legacy_stub(tmp_path), {"roots/list": lambda params: {"roots": []}}
+    with Client(stub.command, era=era, on_input=on_input) as client:
         assert client.call_tool("any", {}).text == "called"
     messages = [m for m in stub.received() if m["method"] != "server/discover"]
     methods = [message["method"] for message in messages]
     assert methods == ["initialize", "notifications/initialized", "tools/call"]
     params = messages[0]["params"]
     assert params["protocolVersion"] == LEGACY
-    assert params["capabilities"] == {}
+    assert params["capabilities"] == {"roots": {}}
     assert isinstance(params["clientInfo"]["name"], str)
     assert isinstance(params["clientInfo"]["version"], str)
     assert "id" not in messages[1]
