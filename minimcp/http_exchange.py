@@ -161,7 +161,7 @@ def events(response: HTTPResponse) -> Iterator[dict[str, str]]:
         body = response.read(LIMIT)
         if response.read(1) or response.length:
             raise OSError(f"the body was cut off, or is larger than {LIMIT} bytes")
-        yield {"data": body.decode(errors="replace")}
+        yield {"data": body.decode(errors="surrogateescape")}
     event, data, size = dict[str, str](), list[str](), 0
     with suppress(HTTPException, ConnectionError):
         while line := response.readline(LIMIT):

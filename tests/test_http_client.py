@@ -359,6 +359,19 @@ REPLIES = {
 }
 
 
+@pytest.mark.req("S-ENV-07", "S-ENV-16")
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("text", [b'"\xff"', b'"\xed\xa0\x80"', b'"x", "y": NaN'])
+def test_a_reply_that_is_no_strict_json_is_no_answer(text, stream):
+    def broken(request):
+        data = json.dumps(said(request, "TEXT")).encode().replace(b'"TEXT"', text)
+        return event_stream(b"data: " + data + b"\n\n") if stream else http(200, data)
+
+    refused = pytest.raises(ConnectionError, match=r"not JSON|no answer")
+    with Site(calling(broken)) as site, Client(site.url) as client, refused:
+        client.call_tool("any", {})
+
+
 @pytest.mark.req("C-HTTP-49")
 @pytest.mark.parametrize("era", ["modern", "legacy"])
 @pytest.mark.parametrize("form", REPLIES)
