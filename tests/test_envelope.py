@@ -21,11 +21,13 @@ from support import (
     legacy,
     modern,
     notification,
+    plain,
     server_file,
     until,
 )
 
 from minimcp import Client, Context, Server
+from minimcp.context import Peer
 
 DEMO = [sys.executable, "-m", "minimcp.demo"]
 
@@ -71,6 +73,9 @@ def demo():
 
 def call(text, id=1):
     return modern("tools/call", {"name": "echo", "arguments": {"text": text}}, id)
+
+
+SAID_X = {"content": [{"type": "text", "text": "x"}]}
 
 
 def echoed(text, id=1):
@@ -283,11 +288,19 @@ RAW_STUB = r"""
         if "id" in message:
             result = {"resultType": "complete", "content": [{"type": "text", "text": "x"}],
                       "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}},
+                      "protocolVersion": "2025-11-25", "serverInfo": {"name": "raw", "zzz": 1},
                       "ttlMs": 0, "cacheScope": "private", "zzz": 1}
             reply = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result, "zzz": 1})
-            sys.stdout.buffer.write(GARBAGE + reply.encode() + b"\n")
+            data = reply.encode().replace(b'"x"', TEXT if b"broken" in line else b'"x"')
+            sys.stdout.buffer.write(GARBAGE + data + b"\n")
             sys.stdout.buffer.flush()
 """
+
+
+def raw_stub(tmp_path, garbage=b"", text=b""):
+    """A server that says garbage before each reply, and a text that is broken if it should."""
+    source = RAW_STUB.replace("GARBAGE", repr(garbage)).replace("TEXT", repr(text))
+    return server_file(tmp_path, source)
 
 
 @pytest.mark.req("S-ENV-07", "S-ENV-16")
@@ -295,8 +308,18 @@ RAW_STUB = r"""
     "garbage", [b'{"a":"\xff"}\n', b"\xff\xfe\n", b'{"jsonrpc":"2.0","id":NaN}\n']
 )
 def test_a_client_survives_a_server_that_writes_garbage(tmp_path, garbage):
-    command = server_file(tmp_path, RAW_STUB.replace("GARBAGE", repr(garbage)))
-    with Client(command) as client:
+    with Client(raw_stub(tmp_path, garbage)) as client:
+        assert client.call_tool("any", {}).text == "x"
+
+
+@pytest.mark.req("S-ENV-07", "S-ENV-16")
+@pytest.mark.parametrize(
+    "text", [b'"\xff"', b'"\xed\xa0\x80"', b'"x", "y": NaN', b'"x", "y": 1e999']
+)
+def test_a_reply_that_is_no_strict_json_is_an_error_and_the_client_goes_on(tmp_path, text):
+    with Client(raw_stub(tmp_path, text=text)) as client:
+        with pytest.raises(ConnectionError, match=r"malformed reply: .*not JSON"):
+            client.call_tool("broken", {})
         assert client.call_tool("any", {}).text == "x"
 
 
@@ -322,8 +345,12 @@ def test_a_batch_is_one_invalid_request_and_runs_nothing(batch):
 @pytest.mark.req("S-ENV-09", "S-STDIO-07", "S-CANC-11")
 def test_a_modern_server_sends_no_request_and_cancels_nothing(tmp_path):
     source = """
-        from minimcp import Context, Server, run
+        from minimcp import Context, InputRequired, Server, run
         server = Server("demo", version="1.0.0")
+
+        @server.tool
+        def ask(context: Context) -> str:
+            return InputRequired({"a": {"method": "roots/list"}})
 
         @server.tool
         def report(context: Context) -> str:
@@ -339,8 +366,10 @@ def test_a_modern_server_sends_no_request_and_cancels_nothing(tmp_path):
     """
     with Stdio(server_file(tmp_path, source)) as server:
         meta = {"progressToken": 1, "io.modelcontextprotocol/logLevel": "debug"}
-        for id, name in enumerate(["report", "fail", "nope"]):
-            server.ask(modern("tools/call", {"name": name}, id, meta=meta))
+        for id, name in enumerate(["report", "fail", "nope", "ask"]):
+            call = modern("tools/call", {"name": name}, id, meta=meta, capabilities={"roots": {}})
+            answer = server.ask(call)
+        assert answer["result"]["inputRequests"] == {"a": {"method": "roots/list"}}
         server.ask(modern("server/discover", id=10))
         server.close_stdin()
         server.read_all()
@@ -378,11 +407,15 @@ def test_unknown_members_of_a_request_are_tolerated():
     greeting = initialize()
     greeting["params"]["zzz"] = greeting["zzz"] = 1
     assert exchange(server, greeting) == exchange(server, initialize())
+    message = legacy("tools/call", {"name": "echo", "arguments": {"text": "x"}, "zzz": 1})
+    assert exchange(server, message | {"x": 1}) == plain(SAID_X)
+    assert exchange(server, notification("no/such", {"zzz": 1}) | {"x": 1}) is None
 
 
 @pytest.mark.req("B-ENV-11")
-def test_unknown_members_of_a_reply_are_tolerated(tmp_path):
-    with Client(server_file(tmp_path, RAW_STUB.replace("GARBAGE", "b''"))) as client:
+@pytest.mark.parametrize("era", ["modern", "legacy"])
+def test_unknown_members_of_a_reply_are_tolerated(tmp_path, era):
+    with Client(raw_stub(tmp_path), era=era) as client:
         assert client.call_tool("any", {}).text == "x"
 
 
@@ -456,6 +489,30 @@ def test_what_one_request_declared_is_forgotten_at_the_next():
     assert exchange(server, initialize(capabilities={"sampling": {}}))["id"] == 0
     assert_error(ask(), -32021, "sampling", data=missing)
     assert ask(capabilities={"sampling": {}}) == sampled
+
+
+@pytest.mark.req("S-ENV-14")
+def test_a_request_knows_nothing_of_the_one_before():
+    server, lines = Server("demo", version="1.0.0"), []
+    server.capabilities["logging"] = {}
+    peer = Peer(lines.append)
+
+    @server.tool
+    def known(context: Context) -> list[dict]:
+        context.progress(1)
+        context.log("emergency", "x")
+        return [context.meta, context.capabilities, context.inputs]
+
+    def ask(request, **more):
+        return exchange(server, request("tools/call", {"name": "known"}, **more), peer)
+
+    level, name = "io.modelcontextprotocol/logLevel", "io.modelcontextprotocol/clientInfo"
+    told = {level: "debug", name: {"name": "a", "version": "1"}, "progressToken": 1, "x": 1}
+    assert structured(ask(modern, meta=told, capabilities={"roots": {}}))[0].keys() > told.keys()
+    assert len(lines) == 2
+    assert structured(ask(modern)) == [META, {}, {}]
+    assert len(lines) == 2
+    assert_error(ask(legacy), -32602, "protocolVersion")
 
 
 @pytest.mark.req("S-ENV-15")

@@ -386,7 +386,7 @@ def same(message):
     return message
 
 
-@pytest.mark.req("S-HTTP-07")
+@pytest.mark.req("S-HTTP-07", "S-ENV-07")
 @pytest.mark.parametrize(("method", "params"), REQUESTS)
 def test_a_modern_request_gives_the_same_json_over_stdio_and_http(both, method, params):
     site, stdio = both

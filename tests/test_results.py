@@ -170,7 +170,7 @@ def test_a_handler_that_returns_nothing_answers_with_an_empty_result():
     assert exchange(everything(), modern("acme/empty")) == complete({})
 
 
-@pytest.mark.req("S-RES-11")
+@pytest.mark.req("S-RES-11", "S-ENV-06")
 @pytest.mark.parametrize("value", [[], "x", 5, False, object()])
 def test_a_handler_that_returns_no_object_is_at_fault(value):
     server = Server("demo", version="1.0.0")

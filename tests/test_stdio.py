@@ -237,7 +237,7 @@ LOCALES = [
 ]
 
 
-@pytest.mark.req("S-STDIO-10")
+@pytest.mark.req("S-STDIO-10", "S-ENV-07")
 @pytest.mark.parametrize("env", LOCALES)
 def test_the_wire_is_utf_8_whatever_the_locale(env):
     with Stdio(TOOLS, env=env) as server:
