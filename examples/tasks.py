@@ -122,7 +122,7 @@ class Task:
         except Cancelled:
             self.become("cancelled")
         except ProtocolError as error:
-            failure = error.reply(None)["error"]
+            failure = error.reply(None, modern=True)["error"]
             self.become("failed", error=failure, statusMessage=error.message)
         except ToolError as error:
             self.complete(error_result(str(error)))

@@ -44,9 +44,9 @@ def write(reply: Message) -> str:
         return dumps(failure(error, reply.get("id")))
 
 
-def failure(error: BaseException, ident: object) -> Message:
+def failure(error: BaseException, ident: object, modern: bool = False) -> Message:
     """The reply to a request that failed: the peer's error is told, ours is not."""
-    return (error if isinstance(error, ProtocolError) else unexpected(error)).reply(ident)
+    return (error if isinstance(error, ProtocolError) else unexpected(error)).reply(ident, modern)
 
 
 def unexpected(error: BaseException) -> ProtocolError:

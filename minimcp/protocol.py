@@ -22,13 +22,13 @@ LEGACY: Final = ("2025-11-25", "2025-06-18")
 
 # ## Error codes
 #
-# JSON-RPC's five, and the three that MCP adds. Every other code from -32020 to -32099 is reserved,
-# for the future or from the past, so we never send one.
+# JSON-RPC's five, and the three that MCP adds. Every other code from -32000 to -32099 is reserved,
+# for the future or from the past, so we never send one; but older clients know -32002.
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND = -32700, -32600, -32601
 INVALID_PARAMS, INTERNAL_ERROR = -32602, -32603
 HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION = MCP_ERRORS = (-32020, -32021, -32022)
-RESERVED: Final = range(-32099, -32019)
+RESERVED: Final = range(-32099, -31999)
 
 # ## Keys of `_meta`
 
@@ -99,12 +99,12 @@ class ProtocolError(Exception):
     def __str__(self) -> str:
         return f"{self.message} ({self.code})" + (f" {self.data}" if self.data else "")
 
-    def reply(self, ident: object) -> Message:  # ADR-0009
+    def reply(self, ident: object, modern: bool = False) -> Message:  # ADR-0009
         """The error reply; without an `id` member when there is none that could be read."""
-        unknown = self.code in RESERVED and self.code not in MCP_ERRORS
-        error = {"code": INTERNAL_ERROR if unknown else self.code, "message": self.message}
-        if self.data is not None:
-            error["data"] = self.data
+        known = (*MCP_ERRORS, None if modern else -32002)
+        wrong = type(self.code) is not int or (self.code in RESERVED and self.code not in known)
+        error = {"code": INTERNAL_ERROR if wrong else self.code, "message": str(self.message)}
+        error |= {} if self.data is None else {"data": self.data}
         return {"jsonrpc": "2.0", **({"id": ident} if is_id(ident) else {}), "error": error}
 
 

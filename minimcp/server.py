@@ -88,7 +88,7 @@ class Server:
             context = Context(self, peer, message).open()
             reply = {"jsonrpc": "2.0", "id": ident, "result": self._result(context)}
         except BaseException as error:
-            reply = failure(error, ident)
+            reply = failure(error, ident, context is not None and context.modern)
         if reply.get("result") is LATER or (context and not context.close()):
             return None
         return reply

@@ -110,6 +110,7 @@ UNADVERTISED = [
     "resources/subscribe",
     "resources/unsubscribe",
     "completion/complete",
+    "logging/setLevel",
 ]
 
 
@@ -118,6 +119,15 @@ UNADVERTISED = [
 def test_a_method_behind_a_capability_that_is_not_advertised_is_unknown(method):
     assert_error(exchange(demo(), modern(method)), -32601, method)
     assert_error(exchange(legacy_demo(), legacy(method)), -32601, method)
+
+
+@pytest.mark.req("S-ERR-04")
+@pytest.mark.parametrize("method", ["tools/list", "tools/call"])
+def test_without_tools_their_methods_are_unknown_in_either_era(method):
+    server = Server("demo", version="1.0.0")
+    assert exchange(server, initialize())["result"]["capabilities"] == {}
+    for message in modern(method), legacy(method):
+        assert_error(exchange(server, message), -32601, method)
 
 
 BAD_PARAMS = [
@@ -175,6 +185,8 @@ def probes():
         modern("acme/fault"),
         modern("acme/reserved"),
         modern("acme/legacy"),
+        modern("acme/older"),
+        modern("acme/nobody"),
         {**modern("ping"), "jsonrpc": "1.0"},
         {**modern("ping"), "method": 5},
         {**modern("ping"), "params": []},
@@ -198,6 +210,8 @@ def refusing():
     raises("acme/fault", RuntimeError("secret"))
     raises("acme/reserved", ProtocolError(-32050, "not yours"))
     raises("acme/legacy", ProtocolError(-32042, "not modern"))
+    raises("acme/older", ProtocolError(-32002, "not modern either"))
+    raises("acme/nobody", ProtocolError(-32001, "nobody's"))
     return server
 
 
@@ -218,6 +232,29 @@ def test_no_error_has_a_code_that_is_reserved_or_nobodys():
     assert codes == {-32600, -32601, -32602, -32603, -32021, -32022}
 
 
+@pytest.mark.req("S-ERR-10")
+def test_an_older_client_gets_the_one_code_of_its_era_and_no_other_of_nobodys():
+    server = refusing()
+    exchange(server, initialize())
+    methods = {"acme/older": -32002, "acme/nobody": -32603, "acme/legacy": -32603}
+    for method, code in methods.items():
+        assert exchange(server, legacy(method))["error"]["code"] == code
+
+
+@pytest.mark.req("S-ERR-07")
+@pytest.mark.parametrize("code", ["E1", 1.5, None, True, [], {}])
+def test_a_code_that_is_no_integer_and_a_message_that_is_no_text_are_never_sent(code):
+    server = demo()
+
+    @server.method("acme/no", capability="acme")
+    def no(params, context):
+        raise ProtocolError(code, KeyError("why"))
+
+    exchange(server, initialize())
+    for message in modern("acme/no"), legacy("acme/no"):
+        assert_error(exchange(server, message), -32603, "'why'")
+
+
 @pytest.mark.req("S-ERR-08", "S-ERR-10")
 def test_the_package_names_no_code_that_it_must_not_use():
     """Every number of the JSON-RPC range in the source is one that MCP defines."""
@@ -231,7 +268,7 @@ def test_the_package_names_no_code_that_it_must_not_use():
                     found.add(number)
     defined = {32700, 32600, 32601, 32602, 32603, 32020, 32021, 32022}
     assert defined <= found
-    assert found - defined <= {32002, 32019, 32099}  # two bounds of a range, a legacy code
+    assert found - defined <= {32002, 32099}  # the bound of a range, a legacy code
 
 
 @pytest.mark.req("S-ERR-11")
@@ -275,22 +312,27 @@ def discovered(**more):
     return {"result": {**result, "resultType": "complete", "cacheScope": "private", **more}}
 
 
+READY = "notifications/initialized"
 CODES = [-32001, -32000, -32019, -32002, -32602, -32603, 1001, 0]
 
 
 @pytest.mark.req("C-ERR-16", "C-ERR-17", "C-CALL-24")
+@pytest.mark.parametrize("era", ["modern", "legacy"])
 @pytest.mark.parametrize("code", CODES)
-def test_a_clients_caller_gets_the_servers_error_as_it_is(tmp_path, code):
+def test_a_clients_caller_gets_the_servers_error_as_it_is(tmp_path, code, era):
     """-32002 is of the same kind as every other refusal; -32001 is no timeout and ends nothing."""
     error = {"code": code, "message": "because", "data": {"n": 1}}
-    stub = Stub(tmp_path, {"server/discover": discovered(), "tools/call": {"error": error}})
-    with Client(stub.command) as client:
+    found = discovered(protocolVersion="2025-11-25", serverInfo={"name": "stub"})
+    replies = {"server/discover": found, "initialize": found, "tools/call": {"error": error}}
+    stub = Stub(tmp_path, replies)
+    with Client(stub.command, era=era) as client:
         for _ in range(2):
             with pytest.raises(ProtocolError) as caught:
                 client.call_tool("any", {})
             assert (caught.value.code, caught.value.data) == (code, {"n": 1})
             assert "because" in str(caught.value)
-    assert stub.methods() == ["server/discover", "tools/call", "tools/call"]
+    assert stub.methods().count("tools/call") == 2
+    assert stub.methods()[-3:-2] == ["server/discover" if era == "modern" else READY]
 
 
 @pytest.mark.req("C-ERR-18", "C-CLI-01")

@@ -77,7 +77,7 @@ def test_a_message_is_any_json_and_may_name_its_logger(data):
     assert [json.loads(line) for line in lines] == [expected]
 
 
-@pytest.mark.req("S-LOG-04")
+@pytest.mark.req("S-LOG-04", "S-ERR-05")
 @pytest.mark.parametrize("level", ["loud", "", "INFO", 5, None, [], {}, True])
 def test_an_unknown_level_is_refused_by_name(level):
     reply = exchange(talkative(), modern("tools/call", {"name": "talk"}, meta={LEVEL: level}))
