@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 
 from . import protocol
 from .context import LATER, Context
-from .protocol import JSON, LEGACY, MODERN, Params, ProtocolError, expect
+from .protocol import CACHEABLE, JSON, LEGACY, MODERN, Params, ProtocolError, expect
 
 if TYPE_CHECKING:
     from .client import Client
 
 INFO = {"name": "minimcp", "version": "0.1.0"}  # of the client
+ONLY_MODERN = ("resultType", "ttlMs", "cacheScope")  # members of a result
 TOLERATED = (*LEGACY, "2025-03-26")  # the same on the wire, as far as a client of ours uses it
 
 # ## The server's end
@@ -51,11 +52,10 @@ def dress(result: Params | None, context: Context) -> Params:
     if not isinstance(result, dict):
         raise TypeError(f"{context.method}: a handler returns a dict")
     if result is LATER or not context.modern:
-        return result
-    cacheable = context.method in protocol.CACHEABLE and "resultType" not in result
-    hints = context.server.hints if cacheable else {}
+        return result and {key: result[key] for key in result if key not in ONLY_MODERN}
+    kept = {} if "resultType" in result or context.method not in CACHEABLE else context.server.hints
     meta = {protocol.SERVER_KEY: context.server.info, **result.get("_meta", {})}
-    return {"resultType": "complete", **hints, **result, "_meta": meta}
+    return {"resultType": "complete", **kept, **result, "_meta": meta}
 
 
 def discover(params: Params, context: Context) -> Params:

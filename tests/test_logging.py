@@ -94,7 +94,7 @@ def test_a_server_that_does_not_declare_logging_does_not_log():
     assert exchange(talkative(), initialize())["result"]["capabilities"]["logging"] == {}
 
 
-@pytest.mark.req("S-LOG-08")
+@pytest.mark.req("S-LOG-08", "S-RES-09")
 def test_a_legacy_client_sets_the_level_once_for_all():
     server, lines = talkative(), []
     peer = Peer(lines.append)

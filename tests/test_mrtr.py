@@ -130,7 +130,7 @@ def test_no_other_method_can_ask(method):
     assert_error(reply, -32600, "tools/call", "prompts/get", "resources/read")
 
 
-@pytest.mark.req("S-MRTR-04", "S-MRTR-05")
+@pytest.mark.req("S-MRTR-04", "S-MRTR-05", "S-META-06")
 @pytest.mark.parametrize(
     "request_, capability", [(WHO, "elicitation"), (SAMPLE, "sampling"), (ROOTS, "roots")]
 )

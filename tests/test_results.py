@@ -3,7 +3,16 @@
 import json
 
 import pytest
-from support import assert_error, assert_tool_error, complete, exchange, initialize, legacy, modern
+from support import (
+    assert_error,
+    assert_tool_error,
+    complete,
+    exchange,
+    initialize,
+    legacy,
+    modern,
+    plain,
+)
 
 from minimcp import Content, InputRequired, Server
 
@@ -97,6 +106,32 @@ def test_a_handler_may_give_its_own_hints():
 
     expected = complete({"contents": [], "ttlMs": 5, "cacheScope": "private"})
     assert exchange(server, modern("resources/read", {"uri": "x:y"})) == expected
+
+
+@pytest.mark.req("S-RES-10", "S-VER-14")
+def test_an_older_client_gets_nothing_of_the_hints_that_a_handler_gives():
+    server = Server("demo", version="1.0.0")
+
+    @server.method("resources/read", capability="resources")
+    def read(params, context):
+        return {"resultType": "complete", "contents": [], "ttlMs": 5, "cacheScope": "private"}
+
+    exchange(server, initialize())
+    assert exchange(server, legacy("resources/read", {"uri": "x:y"})) == plain({"contents": []})
+    assert exchange(server, modern("resources/read", {"uri": "x:y"}))["result"]["ttlMs"] == 5
+
+
+@pytest.mark.req("S-RES-01", "S-RES-02", "S-RES-06", "S-META-07")
+@pytest.mark.parametrize("method", ["tools/call", "prompts/get", "resources/read"])
+def test_a_result_that_asks_back_names_its_type_and_the_server_and_has_no_hints(method):
+    server = Server("demo", version="1.0.0")
+    question = {"a": {"method": "roots/list"}}
+    server.tool(lambda: InputRequired(question), name="ask")
+    for other in "prompts/get", "resources/read":
+        server.method(other)(lambda params, context: InputRequired(question))
+    request = modern(method, {"name": "ask", "uri": "x:y"}, capabilities={"roots": {}})
+    expected = {"resultType": "input_required", "inputRequests": question}
+    assert exchange(server, request) == complete(expected)
 
 
 @pytest.mark.req("S-RES-04", "S-RES-05")
