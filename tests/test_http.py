@@ -633,17 +633,7 @@ GONE += ["resources/unsubscribe", "prompts/list"]
 
 
 @pytest.mark.req("S-HTTP-13", "S-ERR-03", "S-VER-06", "S-VER-13")
-@pytest.mark.parametrize(
-    "method",
-    [
-        "unknown/method",
-        "initialize",
-        "ping",
-        "logging/setLevel",
-        "resources/subscribe",
-        "prompts/list",
-    ],
-)
+@pytest.mark.parametrize("method", GONE)
 def test_an_unknown_method_is_not_found(site, method):
     reply = site.post(modern(method))
     assert (reply.status, reply.kind) == (404, "application/json")

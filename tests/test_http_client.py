@@ -883,7 +883,7 @@ def test_initialized_and_answers_have_the_time_of_a_call(monkeypatch, capfd):
     assert capfd.readouterr().err == ""
 
 
-@pytest.mark.req("C-CANC-14")
+@pytest.mark.req("C-CANC-14", "MATRIX-dual-legacy-http")
 def test_the_probe_is_never_cancelled_and_its_silence_means_legacy():
     def script(request):
         if request.method == "server/discover":

@@ -96,7 +96,9 @@ def test_a_handshake_with_modern_metadata_is_an_unknown_method(site):
 # -- after it
 
 
-@pytest.mark.req("S-LHTTP-02", "S-LHTTP-05", "MATRIX-legacy-dual-http")
+@pytest.mark.req(
+    "S-LHTTP-02", "S-LHTTP-05", "MATRIX-legacy-dual-http", "S-VER-11", "S-VER-12", "S-RES-09"
+)
 @pytest.mark.parametrize("version", BOTH)
 def test_a_whole_conversation_of_an_older_client(site, version):
     assert site.post(initialize(version), version).json["result"]["protocolVersion"] == version
@@ -213,7 +215,7 @@ def test_progress_of_an_older_request_travels_on_its_own_stream(site, version):
     assert last == plain(said("done"))
 
 
-@pytest.mark.req("S-LHTTP-16")
+@pytest.mark.req("S-LHTTP-16", "MATRIX-mixed-dual-http")
 def test_what_is_said_about_a_request_is_on_one_stream_only():
     server = demo()
     with serving(server) as site:

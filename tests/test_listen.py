@@ -363,7 +363,7 @@ def test_a_listener_may_change_the_server_while_it_hears_of_a_change():
     assert other.heard == [news("tools/list_changed"), news("prompts/list_changed")]
 
 
-@pytest.mark.req("S-SUB-07")
+@pytest.mark.req("S-SUB-07", "S-META-07", "S-RES-01")
 def test_a_server_that_ends_a_subscription_answers_it_at_last():
     server = demo()
     peer, other = listening(server, id=7), listening(server, id="b")

@@ -4,6 +4,7 @@ The compatibility matrix is here too: a client of one era meets a server of anot
 """
 
 import sys
+import threading
 import time
 
 import pytest
@@ -22,9 +23,11 @@ from support import (
     notification,
     plain,
     server_file,
+    until,
 )
 
 from minimcp import Client, ProtocolError, Server
+from minimcp.context import Peer
 
 DEMO = [sys.executable, "-m", "minimcp.demo"]
 VERSION = "io.modelcontextprotocol/protocolVersion"
@@ -64,6 +67,15 @@ def test_meta_decides_the_era_of_each_request_also_after_an_initialize():
     assert exchange(server, legacy("tools/call", ECHO)) == plain(CONTENT)
     assert exchange(server, modern("tools/call", ECHO)) == complete(CONTENT)
     assert exchange(server, legacy("tools/call", ECHO, 2)) == plain(CONTENT, 2)
+
+
+@pytest.mark.req("S-VER-05")
+def test_a_handshake_holds_for_its_own_connection_only():
+    server, one, other = demo(), Peer(), Peer()
+    exchange(server, initialize(OLD, capabilities={"roots": {}}), one)
+    assert exchange(server, legacy("tools/call", ECHO), one) == plain(CONTENT)
+    for stranger in other, Peer(), None:
+        assert_error(exchange(server, legacy("tools/call", ECHO), stranger), -32602, "initialize")
 
 
 @pytest.mark.req("S-VER-06")
@@ -219,6 +231,19 @@ def test_a_server_advertises_no_extension_that_it_does_not_have():
     assert "experimental" not in capabilities
 
 
+@pytest.mark.req("S-VER-18")
+@pytest.mark.parametrize("era", ["modern", "legacy"])
+def test_a_client_uses_the_core_of_a_server_with_extensions_that_it_does_not_know(tmp_path, era):
+    extensions = {"extensions": {"com.example/telepathy": {}}, "experimental": {"x": {}}}
+    hello = {"protocolVersion": LEGACY, "supportedVersions": [MODERN], "serverInfo": INFO}
+    answer = {"result": {"resultType": "complete", "capabilities": extensions, **hello}}
+    stub = Stub(tmp_path, {"initialize": answer, "server/discover": answer, "tools/call": CALLED})
+    with Client(stub.command, era=era) as client:
+        assert client.call_tool("any", {}).text == "called"
+        assert client.declared == {}
+    assert "telepathy" not in str(stub.received())
+
+
 # -- the client
 
 
@@ -318,8 +343,10 @@ def test_a_legacy_client_speaks_each_legacy_revision_to_a_legacy_server(tmp_path
 @pytest.mark.parametrize("version", ["2024-11-05", "2099-01-01", MODERN])
 def test_a_legacy_server_of_an_unsupported_version_is_left(tmp_path, version):
     stub = legacy_stub(tmp_path, version=version)
+    threads = set(threading.enumerate())
     with pytest.raises(ConnectionError, match=version), Client(stub.command):
         pass
+    until(lambda: set(threading.enumerate()) <= threads)  # those of the wire end with the server
     assert "tools/call" not in stub.methods()
     assert "notifications/initialized" not in stub.methods()
 
@@ -340,6 +367,26 @@ def test_a_client_probes_once(tmp_path):
                 client.call_tool("any", {})
         assert stub.methods().count("server/discover") == 1
         assert stub.methods().count("tools/call") == 3
+
+
+@pytest.mark.req("C-VER-25")
+def test_a_server_that_comes_back_in_another_era_is_probed_again(tmp_path):
+    newer = Stub(tmp_path, {"server/discover": discovered(), "tools/call": {"exit": 0}})
+    older = legacy_stub(tmp_path)
+    source = f"""
+        import pathlib, runpy, sys
+        ran = pathlib.Path({str(tmp_path / "ran")!r})
+        sys.argv = ({older.command!r} if ran.exists() else {newer.command!r})[1:]
+        ran.touch()
+        runpy.run_path(sys.argv[0])
+    """
+    with Client(server_file(tmp_path, source)) as client:
+        assert client.era == "modern"
+        with pytest.raises(ConnectionError):
+            client.call_tool("any", {})
+        assert client.call_tool("any", {}).text == "called"
+        assert client.era == "legacy"
+    assert older.methods()[:2] == ["server/discover", "initialize"]
 
 
 @pytest.mark.req("C-VER-26", "MATRIX-dual-legacy-stdio")
