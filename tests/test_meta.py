@@ -285,6 +285,16 @@ def test_a_client_declares_exactly_the_capabilities_it_has_handlers_for(
 
 
 @pytest.mark.req("C-META-16")
+def test_an_older_server_gets_the_metadata_of_the_caller_and_nothing_else():
+    sent = []
+    trace = lambda sender, message: sent.append(message) if sender == "client" else None  # noqa: E731
+    mine = {"traceparent": "00-1-2-03", "progressToken": "mine"}
+    with Client(demo(), era="legacy", on_notification=print, trace=trace) as client:
+        client.request("tools/call", {**ECHO, "_meta": mine})
+    assert sent[-1]["params"]["_meta"] == mine
+
+
+@pytest.mark.req("C-META-16")
 def test_metadata_of_the_caller_is_sent_along_and_cannot_replace_ours(tmp_path):
     server = stub(tmp_path)
     mine = {

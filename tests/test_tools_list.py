@@ -16,7 +16,8 @@ from support import (
     plain,
 )
 
-from minimcp import Client, Server
+from minimcp import Client, Context, Server
+from minimcp.context import Peer
 
 HINTS = {"ttlMs": 60_000, "cacheScope": "public"}
 NO_PARAMETERS = {"type": "object", "additionalProperties": False}
@@ -61,6 +62,17 @@ def test_a_tool_registered_later_is_in_the_list():
     assert names(listed(server)) == ["a", "b"]
 
 
+@pytest.mark.req("S-LIST-01", "S-LIST-02", "S-DISC-03")
+def test_without_its_last_tool_a_server_has_an_empty_list_in_either_era():
+    server = demo("a")
+    exchange(server, initialize())
+    server.remove_tool("a")
+    assert exchange(server, modern("tools/list")) == complete({"tools": [], **HINTS})
+    assert exchange(server, legacy("tools/list")) == plain({"tools": []})
+    for message in modern("server/discover"), initialize():
+        assert "tools" in exchange(server, message)["result"]["capabilities"]
+
+
 @pytest.mark.req("S-LIST-03")
 def test_the_list_is_the_same_for_everyone_and_after_everything():
     server = demo()
@@ -70,6 +82,9 @@ def test_the_list_is_the_same_for_everyone_and_after_everything():
     exchange(server, initialize())
     exchange(server, modern("tools/list", {"cursor": "x"}))
     assert listed(server) == before
+    for peer in Peer(), Peer():
+        assert exchange(server, modern("tools/list"), peer)["result"] == before
+        exchange(server, modern("tools/call", {"name": "a"}), peer)
     assert exchange(server, modern("tools/list", capabilities={"roots": {}}))["result"] == before
 
 
@@ -111,6 +126,9 @@ def test_every_tool_has_a_name_and_an_object_schema():
         "properties": {"a": {"type": "integer"}, "b": {"type": "integer", "default": 2}},
         "required": ["a"],
     }
+    exchange(server, initialize())
+    del second["outputSchema"]  # an integer is none for an older client
+    assert exchange(server, legacy("tools/list")) == plain({"tools": [first, second]})
 
 
 GOOD_NAMES = ["a", "A", "calc.add", "a-b_c.9", "0", "x" * 64, "x" * 128]
@@ -305,6 +323,7 @@ def test_a_legacy_list_has_no_boolean_property_schemas(version):
     assert tool["inputSchema"]["properties"] == {"x": {}}
 
 
+@pytest.mark.req("S-LIST-13")
 def test_an_output_schema_is_spelled_out_as_well():
     server = Server("demo", version="1.0.0")
     schema = {"type": "object", "properties": {"x": True, "y": False, "z": {"type": "string"}}}
@@ -331,8 +350,13 @@ def test_a_modern_tool_has_no_member_that_left_the_protocol():
 @pytest.mark.req("S-LIST-15")
 def test_a_tool_without_parameters_takes_none():
     server = demo("a")
-    (tool,) = listed(server)["tools"]
-    assert tool["inputSchema"] == NO_PARAMETERS
+    server.tool(lambda: "x", name="b", input_schema=None)
+
+    @server.tool
+    def c(context: Context) -> str:
+        return "x"
+
+    assert [tool["inputSchema"] for tool in listed(server)["tools"]] == [NO_PARAMETERS] * 3
 
 
 BAD_SCHEMAS = [
