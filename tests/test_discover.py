@@ -47,6 +47,8 @@ def test_tools_are_advertised_exactly_if_there_are_any():
     assert_error(exchange(empty, modern("tools/call", {"name": "x"})), -32601, "tools/call")
     assert "tools" in capabilities(demo())
     assert exchange(demo(), modern("tools/list"))["result"]["tools"]
+    call = {"name": "echo", "arguments": {"text": "x"}}
+    assert "isError" not in exchange(demo(), modern("tools/call", call))["result"]
 
 
 @pytest.mark.req("S-DISC-03", "S-DISC-08", "S-LIST-01")

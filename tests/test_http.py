@@ -486,10 +486,11 @@ def test_a_batch_is_one_invalid_request_and_nothing_of_it_runs(site):
     ],
 )
 @pytest.mark.parametrize("drop", [[], ["MCP-Protocol-Version", "Mcp-Method", "Accept"]])
-def test_a_notification_is_accepted_and_answered_with_nothing(site, message, drop):
+@pytest.mark.parametrize("version", [None, LEGACY])
+def test_a_notification_is_accepted_and_answered_with_nothing(site, message, drop, version):
     """B066"""
     site.app.server.calls.clear()
-    reply = site.post(message, drop=drop)
+    reply = site.post(message, version, drop=drop)
     assert (reply.status, reply.body) == (202, b"")
     assert site.app.server.calls == []
 
@@ -523,7 +524,9 @@ WITHOUT_META = [
 ]
 
 
-@pytest.mark.req("S-HTTP-27", "S-META-01", "S-META-02", "S-META-03", "S-META-05", "S-DISC-04")
+@pytest.mark.req(
+    "S-HTTP-27", "S-META-01", "S-META-02", "S-META-03", "S-META-05", "S-DISC-04", "S-ENV-05"
+)
 @pytest.mark.parametrize("message", WITHOUT_META)
 def test_a_request_without_the_metadata_is_invalid_and_keeps_its_id(site, message):
     """B063"""

@@ -22,6 +22,8 @@ from support import (
 from support_http import serving
 from test_http import call, demo, said
 
+from minimcp import Client
+
 VERSION = "io.modelcontextprotocol/protocolVersion"
 BOTH = [LEGACY, OLD]
 
@@ -131,9 +133,10 @@ def test_a_revision_that_is_not_served_is_a_bad_request(site, version, method):
     assert_error(reply.json, -32022, version, data=data)
 
 
-@pytest.mark.req("S-LHTTP-04")
+@pytest.mark.req("S-LHTTP-04", "S-VER-05")
 @pytest.mark.parametrize("method", ["tools/list", "ping", "server/discover"])
 def test_a_request_that_says_nothing_of_its_revision_is_a_bad_request(site, method):
+    assert site.post(initialize(LEGACY), LEGACY).status == 200  # and nobody remembers it
     reply = site.post(legacy(method), LEGACY, drop=["MCP-Protocol-Version"])
     assert reply.status == 400
     assert_error(reply.json, -32020, "MCP-Protocol-Version")
@@ -273,6 +276,16 @@ def test_the_body_says_which_era_it_is_and_the_header_must_agree(site):
     assert_error(reply.json, -32020, "MCP-Protocol-Version")
     reply = site.post(modern("tools/list", meta={VERSION: LEGACY}), LEGACY)
     assert (reply.status, reply.json["error"]["code"]) == (400, -32020)
+
+
+@pytest.mark.req("MATRIX-modern-modern-http", "MATRIX-dual-modern-http", "MATRIX-legacy-dual-http")
+@pytest.mark.parametrize(
+    ("era", "spoken"), [("modern", MODERN), ("auto", MODERN), ("legacy", LEGACY)]
+)
+def test_our_client_of_each_era_is_served(site, era, spoken):
+    with Client(site.url, era=era) as client:
+        assert client.protocol_version == spoken
+        assert client.call_tool("add", {"a": 2, "b": 40}).text == "42"
 
 
 # -- the same over stdio

@@ -477,6 +477,10 @@ def test_over_stdio_nobody_is_told_before_the_handshake(tmp_path):
     with Stdio(server_file(tmp_path, CHANGING)) as server:
         server.ask(modern("tools/call", {"name": "change"}, 3))
         assert len(server.received) == 1
+        server.send(modern("subscriptions/listen", {"notifications": {}}, 4))
+        assert server.read()["method"] == "notifications/subscriptions/acknowledged"
+        server.ask(modern("tools/call", {"name": "change"}, 5))
+        assert len(server.received) == 3  # somebody listens, but not to this
 
 
 def test_changes_are_declared_where_they_can_be_told():
