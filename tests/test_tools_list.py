@@ -286,7 +286,7 @@ def test_a_hand_written_schema_is_listed_as_it_was_written(request_):
     assert list(tool["inputSchema"]) == list(VERBATIM)
 
 
-@pytest.mark.req("S-LIST-13", "S-CALL-16")
+@pytest.mark.req("S-LIST-13", "S-CALL-16", "S-VER-14")
 @pytest.mark.parametrize("version", [LEGACY, OLD])
 def test_a_legacy_list_leaves_out_an_output_schema_that_is_no_object(version):
     server = Server("demo", version="1.0.0")

@@ -185,6 +185,7 @@ def test_a_legacy_session_sees_nothing_of_the_modern_era(version):
     listed = exchange(server, legacy("tools/list"))["result"]
     called = exchange(server, legacy("tools/call", ECHO))["result"]
     assert set(listed) == {"tools"}
+    assert [set(tool) for tool in listed["tools"]] == [{"name", "description", "inputSchema"}]
     assert called == CONTENT
     assert_error(exchange(server, legacy("server/discover")), -32601, "server/discover")
 
