@@ -25,6 +25,7 @@ from support import (
     server_file,
     until,
 )
+from support_http import serving
 
 from minimcp import Client, Context, Server
 from minimcp.context import Peer
@@ -75,6 +76,7 @@ def call(text, id=1):
     return modern("tools/call", {"name": "echo", "arguments": {"text": text}}, id)
 
 
+SAY = {"name": "say"}
 SAID_X = {"content": [{"type": "text", "text": "x"}]}
 
 
@@ -550,6 +552,25 @@ def test_a_number_that_is_no_json_is_never_sent(number):
 
 
 @pytest.mark.req("S-ENV-16")
+@pytest.mark.parametrize("number", ["nan", "inf", "-inf"])
+def test_a_notification_that_is_no_json_is_never_sent(number):
+    server, lines = Server("demo", version="1.0.0"), []
+    server.capabilities["logging"] = {}
+
+    @server.tool
+    def say(context: Context) -> str:
+        context.log("error", {"values": [float(number)]})
+        return "said"
+
+    peer = Peer(lines.append)
+    exchange(server, initialize(), peer)
+    debug = {"io.modelcontextprotocol/logLevel": "debug"}
+    for call in modern("tools/call", SAY, meta=debug), legacy("tools/call", SAY):
+        assert_tool_error(exchange(server, call, peer), "JSON")
+    assert lines == []
+
+
+@pytest.mark.req("S-ENV-16")
 @pytest.mark.parametrize("token", ["NaN", "Infinity", "-Infinity"])
 def test_a_number_that_is_no_json_is_a_parse_error(token):
     server = demo()
@@ -567,6 +588,17 @@ def test_a_client_refuses_to_send_what_is_no_json(value):
             client.call_tool("echo", {"text": value})
         assert client.call_tool("echo", {"text": "alive"}).text == "alive"
     assert server.calls == ["alive"]
+
+
+@pytest.mark.req("S-ENV-16")
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_what_is_no_json_leaves_a_client_on_no_wire(tmp_path, value):
+    with serving(demo()) as site:
+        for target in raw_stub(tmp_path), site.url:
+            with Client(target, timeout=5) as client:
+                with pytest.raises(ValueError, match=r"JSON|nan|inf"):
+                    client.call_tool("echo", {"text": value})
+                assert client.call_tool("echo", {"text": "x"}).text == "x"
 
 
 HOSTILE = {
