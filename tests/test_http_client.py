@@ -1245,6 +1245,18 @@ def test_a_forgotten_session_leads_to_a_new_one_and_the_caller_sees_nothing():
         assert served == ["s1", "s1", "s1", "s2", "s2", "s2", "s3"]
 
 
+@pytest.mark.req("C-ERR-16", "C-ERR-17")
+@pytest.mark.parametrize("status", [200, 400])
+@pytest.mark.parametrize("code", [-32000, -32001, -32002, -32019])
+def test_no_code_means_that_a_session_is_lost(code, status):
+    script = calling(lambda r: as_json(error(r, code), status), lambda r: legacy(r, session="s"))
+    with Site(script) as site, Client(site.url, era="legacy") as client:
+        with pytest.raises(ProtocolError) as caught:
+            client.call_tool("any", {})
+        assert caught.value.code == code
+        assert site.methods() == ["initialize", "notifications/initialized", "tools/call"]
+
+
 @pytest.mark.req("C-LHTTP-22")
 def test_a_session_that_is_forgotten_again_at_once_is_an_error():
     with Site(forgetful(0)) as site, Client(site.url, era="legacy") as client:
