@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from . import protocol
 from .context import LATER, Context
-from .protocol import CACHEABLE, JSON, LEGACY, MODERN, Params, ProtocolError, expect
+from .protocol import CACHEABLE, JSON, LEGACY, MODERN, SERVER_KEY, Params, ProtocolError, expect
 
 if TYPE_CHECKING:
     from .client import Client
@@ -53,9 +53,9 @@ def dress(result: Params | None, context: Context) -> Params:
         raise TypeError(f"{context.method}: a handler returns a dict")
     if result is LATER or not context.modern:
         return result and {key: result[key] for key in result if key not in ONLY_MODERN}
-    kept = {} if "resultType" in result or context.method not in CACHEABLE else context.server.hints
-    meta = {protocol.SERVER_KEY: context.server.info, **result.get("_meta", {})}
-    return {"resultType": "complete", **kept, **result, "_meta": meta}
+    lasting = context.method in CACHEABLE and result.get("resultType", "complete") == "complete"
+    worn = {"resultType": "complete", **(context.server.hints if lasting else {})}
+    return {**worn, **result, "_meta": {SERVER_KEY: context.server.info, **result.get("_meta", {})}}
 
 
 def discover(params: Params, context: Context) -> Params:
@@ -142,7 +142,7 @@ def _probe(client: Client, wanted: str, again: bool = True) -> JSON:
         if error.code in protocol.MCP_ERRORS:
             raise
         return None
-    _remember(client, found, found.get("_meta", {}).get(protocol.SERVER_KEY))
+    _remember(client, found, found.get("_meta", {}).get(SERVER_KEY))
     return found.get("supportedVersions")
 
 

@@ -97,6 +97,15 @@ def test_a_question_carries_no_hints_even_where_its_answer_would():
 
 
 @pytest.mark.req("S-RES-03")
+@pytest.mark.parametrize("method", CACHEABLE[2:])
+def test_a_result_that_says_itself_that_it_is_complete_has_hints_too(method):
+    server = Server("demo", version="1.0.0")
+    server.method(method)(lambda params, context: {"resultType": "complete", **RESULTS[method]})
+    reply = exchange(server, modern(method, {"uri": "x:y"}))
+    assert reply == complete({**RESULTS[method], **HINTS})
+
+
+@pytest.mark.req("S-RES-03")
 def test_a_handler_may_give_its_own_hints():
     server = Server("demo", version="1.0.0")
 
