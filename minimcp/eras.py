@@ -51,8 +51,10 @@ def dress(result: Params | None, context: Context) -> Params:
     result = {} if result is None else result
     if not isinstance(result, dict):
         raise TypeError(f"{context.method}: a handler returns a dict")
-    if result is LATER or not context.modern:
-        return result and {key: result[key] for key in result if key not in ONLY_MODERN}
+    if result is LATER:
+        return result
+    if not context.modern:
+        return {key: one for key, one in result.items() if key not in ONLY_MODERN}
     lasting = context.method in CACHEABLE and result.get("resultType", "complete") == "complete"
     worn = {"resultType": "complete", **(context.server.hints if lasting else {})}
     return {**worn, **result, "_meta": {SERVER_KEY: context.server.info, **result.get("_meta", {})}}
