@@ -261,6 +261,29 @@ def test_a_request_carries_its_version_and_capabilities_itself():
         ]
 
 
+@pytest.mark.req("S-STDIO-12")
+def test_the_capabilities_of_a_handshake_are_not_those_of_a_request_with_its_own(tmp_path):
+    command = server_file(
+        tmp_path,
+        """
+        from minimcp import Context, Server, run
+        server = Server("needy")
+
+        @server.tool
+        def need(context: Context) -> str:
+            context.require("sampling")
+            return "fine"
+
+        run(server)
+        """,
+    )
+    with Stdio(command) as server:
+        server.ask(initialize(capabilities={"sampling": {}}))
+        asked = modern("tools/call", {"name": "need"}, capabilities={"sampling": {}})
+        assert text_of(server.ask(asked)) == "fine"
+        assert server.ask(call("need", 2))["error"]["code"] == -32021
+
+
 @pytest.mark.req("S-STDIO-13")
 @pytest.mark.parametrize("megabytes", [4, 16])
 def test_a_large_message_works_both_ways(megabytes):
@@ -513,7 +536,7 @@ def test_the_end_of_input_ends_a_server_with_a_call_that_never_returns():
     with Stdio(TOOLS) as server:
         server.send(call("sleep", seconds=600))
         server.close_stdin()
-        assert server.wait(15) == 0
+        assert server.wait(5) == 0
         assert server.stderr == "no answer in time: tools/call, id 1\n"
 
 
