@@ -288,30 +288,47 @@ def test_a_late_answer_to_the_probe_is_ignored(tmp_path):
 @pytest.mark.req("C-STDIO-24")
 def test_a_legacy_server_gets_answers_to_its_requests(tmp_path):
     source = """
-        asked = ["ping", "foo/bar", "elicitation/create", "roots/list"]
+        asked = ["ping", "foo/bar", "elicitation/create", "sampling/createMessage", "roots/list"]
         for request in requests():
-            for number, method in enumerate(asked):
+            for method in asked:
                 params = {"message": "Who?"}
-                send({"jsonrpc": "2.0", "id": f"s{number}", "method": method, "params": params})
+                send({"jsonrpc": "2.0", "id": method, "method": method, "params": params})
+            say(request, "done")
+    """
+    answers = {
+        "elicitation/create": lambda params: {"said": params["message"]},
+        "sampling/createMessage": lambda params: {"model": "m"},
+        "roots/list": lambda params: {"roots": []},
+    }
+    fake = Recorded(tmp_path, source)
+    with fake.client(era="legacy", on_input=answers) as client:
+        client.call_tool("any", {})
+        until(lambda: len([m for m in fake.sent() if "method" not in m]) == 5)
+    handshake = next(m for m in fake.sent() if m["method"] == "initialize")
+    assert set(handshake["params"]["capabilities"]) == {"elicitation", "sampling", "roots"}
+    got = {m["id"]: m for m in fake.sent() if "method" not in m}
+    assert got.pop("foo/bar")["error"]["code"] == -32601
+    assert {method: m["result"] for method, m in got.items()} == {
+        "ping": {},
+        "elicitation/create": {"said": "Who?"},
+        "sampling/createMessage": {"model": "m"},
+        "roots/list": {"roots": []},
+    }
+
+
+@pytest.mark.req("C-STDIO-24")
+@pytest.mark.parametrize("method", ["elicitation/create", "sampling/createMessage", "roots/list"])
+def test_what_nobody_answers_is_an_unknown_method_to_a_legacy_server(tmp_path, method):
+    source = f"""
+        for request in requests():
+            send({{"jsonrpc": "2.0", "id": "s", "method": "{method}", "params": {{}}}})
             say(request, "done")
     """
     fake = Recorded(tmp_path, source)
-    answers = {
-        "elicitation/create": lambda params: {
-            "action": "accept",
-            "content": {"said": params["message"]},
-        }
-    }
-    with fake.client(era="legacy", on_input=answers) as client:
+    with fake.client(era="legacy") as client:
         client.call_tool("any", {})
-        until(lambda: len([m for m in fake.sent() if "method" not in m]) == 4)
-    handshake = next(m for m in fake.sent() if m["method"] == "initialize")
-    assert set(handshake["params"]["capabilities"]) == {"elicitation"}
-    got = {m["id"]: m for m in fake.sent() if "method" not in m}
-    assert got["s0"] == {"jsonrpc": "2.0", "id": "s0", "result": {}}
-    assert got["s1"]["error"]["code"] == -32601
-    assert got["s2"]["result"] == {"action": "accept", "content": {"said": "Who?"}}
-    assert got["s3"]["error"]["code"] == -32601
+        (answer,) = until(lambda: [m for m in fake.sent() if "method" not in m])
+    assert (answer["id"], answer["error"]["code"]) == ("s", -32601)
 
 
 def test_an_answer_that_fails_is_an_error_for_the_server_and_not_the_end(tmp_path):
@@ -333,17 +350,23 @@ def test_an_answer_that_fails_is_an_error_for_the_server_and_not_the_end(tmp_pat
 
 SILENT = """
     for request in requests():
-        if request["params"].get("name") != "silent":
+        if request["params"].get("name") == "loud":
             say(request, "fine")
 """
+WAITS = {
+    "call_tool": lambda client: client.call_tool("silent", {}, timeout=0.2),
+    "list_tools": lambda client: client.list_tools(timeout=0.2),
+    "request": lambda client: client.request("resources/list", timeout=0.2),
+}
 
 
 @pytest.mark.req("C-CLI-01")
-def test_a_timeout_is_set_for_one_call():
+@pytest.mark.parametrize("wait", WAITS.values(), ids=WAITS)
+def test_a_timeout_is_set_for_one_call(wait):
     with Client(fake_server(SILENT)) as client:
         started = time.monotonic()
         with pytest.raises(TimeoutError, match=r"0\.2"):
-            client.call_tool("silent", {}, timeout=0.2)
+            wait(client)
         assert quickly(started)
         assert client.call_tool("loud", {}).text == "fine"
 
@@ -565,16 +588,17 @@ def test_a_list_is_kept_as_long_as_the_server_says(tmp_path, monkeypatch):
 
 
 @pytest.mark.req("C-CLI-06")
+@pytest.mark.parametrize("era", ["modern", "legacy"])
 @pytest.mark.parametrize(
     "ttl", ["", "ttlMs=0", "ttlMs=-1", "ttlMs=60000.5", "ttlMs=True", "ttlMs='9'"]
 )
-def test_a_list_without_a_proper_lifetime_is_fetched_every_time(tmp_path, ttl):
+def test_a_list_without_a_proper_lifetime_is_fetched_every_time(tmp_path, ttl, era):
     source = f"""
         for request in requests():
             reply(request, resultType="complete", tools=[], {ttl})
     """
     fake = Recorded(tmp_path, source)
-    with fake.client() as client:
+    with fake.client(era=era) as client:
         assert (client.list_tools(), client.list_tools()) == ([], [])
     assert fake.methods().count("tools/list") == 2
 
@@ -632,10 +656,12 @@ def test_an_idle_client_sends_nothing(tmp_path):
 
 
 @pytest.mark.req("C-CLI-12")
-def test_a_list_that_never_ends_is_an_error():
-    source = """
-        for request in requests():
-            reply(request, resultType="complete", tools=[], nextCursor="again")
+@pytest.mark.parametrize("cursor", ["'again'", "str(number % 3)", "str(number)"])
+def test_a_list_that_never_ends_is_an_error(cursor, monkeypatch):
+    monkeypatch.setattr("minimcp.client.MAX_PAGES", 20)
+    source = f"""
+        for number, request in zip(range(100), requests()):
+            reply(request, resultType="complete", tools=[], nextCursor={cursor})
     """
     with Client(fake_server(source)) as client, pytest.raises(LOCAL, match="no end"):
         client.list_tools()
@@ -654,7 +680,8 @@ def test_a_cursor_that_is_refused_midway_starts_the_list_again_once(tmp_path):
                 tool = {"name": "second", "inputSchema": {"type": "object"}}
                 reply(request, resultType="complete", tools=[tool])
             else:
-                tool = {"name": "first", "inputSchema": {"type": "object"}}
+                name = "first" if refused else "gone"
+                tool = {"name": name, "inputSchema": {"type": "object"}}
                 reply(request, resultType="complete", tools=[tool], nextCursor="c")
     """
     fake = Recorded(tmp_path, source)
@@ -1145,20 +1172,17 @@ def test_a_server_that_ignores_the_end_of_input_is_ended(ignored):
 
 
 @pytest.mark.req("C-STDIO-16")
-def test_a_server_that_stays_is_asked_to_go_before_it_is_made_to(tmp_path):
-    source = f"""
-        def go(*_):
-            open({str(tmp_path / "asked")!r}, "w").close()
-            os._exit(0)
-        signal.signal(signal.SIGTERM, go)
-        for request in requests():
-            say(request, str(os.getpid()))
+def test_a_server_that_ignores_the_end_of_input_is_asked_to_end_before_it_is_killed(monkeypatch):
+    monkeypatch.setattr(child, "POLITE", 0.1)
+    monkeypatch.setattr(child, "FIRM", 20)
+    source = """
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))
+        list(requests())
         time.sleep(600)
     """
     with Client(fake_server(source)) as client:
-        pid = int(client.call_tool("pid", {}).text)
-    assert ended(pid)
-    assert (tmp_path / "asked").exists()
+        process = client.connection.wire.process
+    assert process.returncode == 7
 
 
 def test_closing_leaves_no_process_no_descriptor_and_no_thread():
