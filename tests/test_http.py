@@ -63,7 +63,7 @@ def demo():
     @server.tool
     def wait(context: Context) -> str:
         server.seen["wait"] = context
-        server.gate.wait(30)
+        assert server.gate.wait(30)
         context.progress(1)
         return "waited"
 
@@ -564,6 +564,7 @@ MISMATCHES = [
     ("Mcp-Name", "=?base64?ZWNobw=?="),
     ("Mcp-Name", "=?base64?Ym9vbQ==?="),
     ("Mcp-Name", "=?base64?ZWNob!!!w==?="),
+    ("Mcp-Name", "=?base64?/w==?="),
 ]
 
 
@@ -576,6 +577,25 @@ def test_a_header_that_differs_from_the_body_is_refused(site, header, value):
     assert reply.status == 400
     assert_error(reply.json, -32020, header, id=7)
     assert site.app.server.calls == []
+
+
+@pytest.mark.req("S-HTTP-11")
+@pytest.mark.parametrize("header", [MODERN, LEGACY, "v998.0.0"])
+def test_a_version_that_differs_is_refused_for_that_even_if_it_is_not_served(site, header):
+    message = modern("tools/list", meta={VERSION: "v999.0.0"})
+    reply = site.post(message, headers={"MCP-Protocol-Version": header})
+    assert reply.status == 400
+    assert_error(reply.json, -32020, "MCP-Protocol-Version", "v999.0.0")
+
+
+@pytest.mark.req("S-HTTP-10", "S-HTTP-14")
+@pytest.mark.parametrize("header", ["MCP-Protocol-Version", "Mcp-Method"])
+@pytest.mark.parametrize("method", ["server/discover", "tools/list", "unknown/method"])
+def test_every_request_needs_the_headers_that_say_what_it_is(site, method, header):
+    for options in ({"drop": [header]}, {"headers": {header: "other"}}):
+        reply = site.post(modern(method), **options)
+        assert reply.status == 400
+        assert_error(reply.json, -32020, header)
 
 
 @pytest.mark.req("S-HTTP-17")
@@ -599,11 +619,13 @@ def test_names_and_uris_outside_of_plain_text_travel_encoded(uri):
         return {"messages": []}
 
     with serving(server) as site:
-        assert site.post(modern("resources/read", {"uri": uri})).status == 200
-        assert site.post(modern("prompts/get", {"name": uri})).status == 200
-        wrong = {"headers": {"Mcp-Name": "other"}}
-        assert site.post(modern("resources/read", {"uri": uri}), **wrong).status == 400
-        assert site.post(modern("prompts/get", {"name": uri}), drop=["Mcp-Name"]).status == 400
+        for method, name in ("resources/read", "uri"), ("prompts/get", "name"):
+            message = modern(method, {name: uri})
+            assert site.post(message).status == 200
+            for wrong in ({"headers": {"Mcp-Name": "other"}}, {"drop": ["Mcp-Name"]}):
+                reply = site.post(message, **wrong)
+                assert reply.status == 400
+                assert_error(reply.json, -32020, "Mcp-Name")
 
 
 @pytest.mark.req("S-HTTP-16")
@@ -651,6 +673,16 @@ def test_a_missing_capability_is_a_bad_request_and_nothing_is_remembered(site):
         assert reply.status == status
         if status == 400:
             assert_error(reply.json, -32021, "sampling", data=data)
+
+
+@pytest.mark.req("S-HTTP-13")
+def test_an_unknown_method_is_only_missed_when_its_metadata_and_headers_are_right(site):
+    without = modern("unknown/method")
+    del without["params"]["_meta"][CAPABILITIES]
+    reply = site.post(without)
+    assert (reply.status, reply.json["error"]["code"]) == (400, -32602)
+    reply = site.post(modern("unknown/method"), headers={"Mcp-Method": "tools/list"})
+    assert (reply.status, reply.json["error"]["code"]) == (400, -32020)
 
 
 def refusing(code):
@@ -701,6 +733,7 @@ ORDER = [  # each has two faults, and the first of them is the one that is named
     ({}, b"{", -32700),
     ({}, b'{"jsonrpc":"1.0","id":1,"method":"x"}', -32600),
     ({"headers": {"Mcp-Method": "x"}}, legacy("tools/list", {}), -32602),
+    ({"headers": {"Mcp-Method": "x"}}, modern("tools/list", meta={CAPABILITIES: 5}), -32602),
     ({"headers": {"Mcp-Method": "x"}}, modern("tools/list", meta={VERSION: "v9"}), -32020),
     ({"headers": {"MCP-Protocol-Version": MODERN}}, modern("x", meta={VERSION: "v9"}), -32020),
     ({}, modern("x", meta={VERSION: "v9"}), -32022),
@@ -723,10 +756,11 @@ def test_checks_come_in_the_order_of_the_specification(site, options, message, f
 def test_sessions_and_resuming_are_ignored(site):
     headers = {"Mcp-Session-Id": "x", "Last-Event-ID": "5"}
     for message in (call("echo", text="x"), call("steps", number=2, meta={"progressToken": 1})):
-        reply = site.post(message, headers=headers)
-        assert reply.status == 200
-        assert "mcp-session-id" not in reply.headers
-        assert b"\nid:" not in reply.body and not reply.body.startswith(b"id:")
+        plainly, reply = site.post(message), site.post(message, headers=headers)
+        assert (reply.status, reply.body) == (200, plainly.body)
+        for one in (plainly, reply):
+            assert "mcp-session-id" not in one.headers
+            assert b"\nid:" not in one.body and not one.body.startswith(b"id:")
 
 
 # -- JSON or a stream
@@ -762,6 +796,14 @@ def test_whoever_takes_json_gets_it(site, accept):
     options = {"drop": ["Accept"]} if accept is None else {"headers": {"Accept": accept}}
     reply = site.post(call("add", a=2, b=40), **options)
     assert (reply.status, reply.kind) == (200, "application/json")
+
+
+@pytest.mark.req("S-HTTP-37")
+@pytest.mark.parametrize("accept", ["*/*", None, "text/event-stream", "text/*;q=0.5"])
+def test_whoever_takes_a_stream_hears_what_is_said_on_the_way(site, accept):
+    options = {"drop": ["Accept"]} if accept is None else {"headers": {"Accept": accept}}
+    reply = site.post(call("steps", number=3, meta={"progressToken": 1}), **options)
+    assert (reply.kind, len(reply.events)) == ("text/event-stream", 4)
 
 
 @pytest.mark.req("S-HTTP-37")

@@ -317,6 +317,8 @@ DISAGREE = [
     ({"region": None}, {"Region": "null"}, "Region"),
     ({"region": "Hello"}, {"Region": "=?base64?SGVsbG8?="}, "Region"),
     ({"region": "Hello"}, {"Region": "=?base64?SGVs!!!bG8=?="}, "Region"),
+    ({"region": "ÿ"}, {"Region": "=?base64?/w==?="}, "Region"),
+    ({"region": "\ufffd"}, {"Region": "=?base64?/w==?="}, "Region"),
     ({"region": "=?base64?SGk=?="}, {"Region": "=?base64?SGk=?="}, "Region"),
     ({"limit": 42}, {}, "Limit"),
     ({"limit": 42}, {"Limit": "43"}, "Limit"),
