@@ -167,6 +167,7 @@ def test_an_older_client_sends_no_headers_of_the_new_kind(site, version):
         ("subscriptions/listen", {"notifications": {}}, -32601),
         ("tools/call", {"name": "nobody"}, -32602),
         ("tools/list", {"cursor": 5}, -32602),
+        ("x/leave", {}, -32603),
     ],
 )
 def test_errors_of_a_request_that_got_in_travel_with_200(site, version, method, params, code):
@@ -223,12 +224,15 @@ def test_what_is_said_about_a_request_is_on_one_stream_only():
     server = demo()
     with serving(server) as site:
         waiting = old_call("wait", 1, meta={"progressToken": 1})
-        with site.stream(waiting, LEGACY) as one, site.stream(call("polite", 2)) as other:
+        polite = old_call("polite", 1, meta={"progressToken": 1})
+        with site.stream(waiting, LEGACY) as one, site.stream(polite, LEGACY) as other:
             until(lambda: "wait" in server.seen and "polite" in server.seen)
+            server.seen["wait"].progress(0.5)
             server.gate.set()
-            assert one.begin().next()["method"] == "notifications/progress"
-            assert one.next() == plain(said("waited"))
-            assert json.loads(other.begin().response.read()) == complete(said("over"), 2)
+            notes = [one.begin().next(), one.next()]
+            assert [note["params"]["progress"] for note in notes] == [0.5, 1]
+            assert (one.next(), one.next()) == (plain(said("waited")), None)
+            assert json.loads(other.begin().response.read()) == plain(said("over"))
 
 
 @pytest.mark.req("S-CANC-08")
