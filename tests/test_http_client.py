@@ -132,12 +132,14 @@ def listing(*tools, then=modern):
         ("string", "a\r\nX-Evil: 1", "=?base64?YQ0KWC1FdmlsOiAx?="),
         ("string", "a\tb", "=?base64?YQli?="),
         ("string", "\x00", "=?base64?AA==?="),
+        ("string", "\x7f", "=?base64?fw==?="),
         ("string", "=?base64?literal?=", "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?="),
         ("string", "true", "true"),
         ("integer", 42, "42"),
         ("integer", -7, "-7"),
         ("integer", 0, "0"),
         ("integer", 9007199254740991, "9007199254740991"),
+        ("integer", 42.0, "42"),
         ("boolean", True, "true"),
         ("boolean", False, "false"),
     ],
@@ -194,6 +196,7 @@ BAD = {
     "object": tool("object", p=marked("N", "object")),
     "array": tool("array", p=marked("N", "array")),
     "untyped": tool("untyped", p={"x-mcp-header": "N"}),
+    "null": tool("null", p=marked("N", "null")),
     "types": tool("types", p=marked("N", ["string", "null"])),
     "items": tool("items", p={"type": "array", "items": marked("N")}),
     "any_of": tool("any_of", p={"anyOf": [marked("N")]}),
@@ -204,6 +207,10 @@ BAD = {
     },
     "root": {"name": "root", "inputSchema": marked("N", "object")},
 }
+UNTYPED, ELSEWHERE = "needs one type of string", "alone do not lead"
+REASONS = {"twice": "is there twice"}
+REASONS |= dict.fromkeys(("number", "object", "array", "untyped", "null", "types"), UNTYPED)
+REASONS |= dict.fromkeys(("items", "any_of", "defs", "when", "root"), ELSEWHERE)
 
 
 @pytest.mark.req("C-HTTP-46", "C-HTTP-47")
@@ -215,6 +222,7 @@ def test_a_tool_with_a_bad_mark_is_left_out_and_named(name, capfd):
     (warning,) = capfd.readouterr().err.splitlines()
     assert f"'{name}'" in warning
     assert "x-mcp-header" in warning
+    assert REASONS.get(name, "is not the name of a header") in warning
 
 
 @pytest.mark.parametrize("depth", [300, 2000, 20_000])
@@ -349,6 +357,7 @@ REPLIES = {
         b"id: 1\nx: y\nnothing\nevent: message\nretry: soon\n" + event(said(r, "größe €"))
     ),
     "comments": lambda r: event_stream(b": hi\n\n:\n:\n\n", event(said(r, "größe €"))),
+    "a comment in an event": lambda r: event_stream(b": hi\n" + event(said(r, "größe €"))),
     "empty data": lambda r: event_stream(b"data:\n\ndata: \n\ndata\n\n", event(said(r, "größe €"))),
     "garbage before": lambda r: event_stream("no JSON", "[]", "7", event(said(r, "größe €"))),
     "others before": lambda r: event_stream(
@@ -1178,7 +1187,7 @@ def test_what_follows_the_handshake_names_its_version(version):
         assert named == [None, version, version, version]
 
 
-@pytest.mark.req("C-LHTTP-21", "C-LHTTP-23", "C-LHTTP-26")
+@pytest.mark.req("C-LHTTP-20", "C-LHTTP-21", "C-LHTTP-23", "C-LHTTP-26")
 @pytest.mark.parametrize("ending", [http(200), http(204, content_type=None), http(405), None])
 def test_a_session_is_named_in_every_message_and_deleted_at_the_end(ending):
     def script(request):
@@ -1290,7 +1299,7 @@ def test_many_threads_make_one_new_session():
         assert site.methods().count("initialize") == 2
 
 
-@pytest.mark.req("C-LHTTP-25")
+@pytest.mark.req("C-LHTTP-20", "C-LHTTP-21", "C-LHTTP-25")
 def test_a_request_of_a_legacy_server_is_answered_by_a_post():
     answers, ready = {}, threading.Event()
     defaults = {"name": "John Doe", "age": 30, "score": 95.5, "verified": True}
@@ -1308,12 +1317,18 @@ def test_a_request_of_a_legacy_server_is_answered_by_a_post():
     def ask(request):
         yield STREAM
         for ident, method in ("a", "elicitation/create"), (7, "ping"), ("c", "roots/list"):
-            params = {"message": "?", "requestedSchema": {"type": "object"}}
+            schema = {key: {"default": value} for key, value in defaults.items()}
+            params = {"message": "?", "requestedSchema": {"type": "object", "properties": schema}}
             yield event({"jsonrpc": "2.0", "id": ident, "method": method, "params": params})
         assert ready.wait(20)
         yield event(said(request, "thanks"))
 
-    handlers = {"elicitation/create": lambda params: {"action": "accept", "content": defaults}}
+    def fill_in(params):
+        fields = params["requestedSchema"]["properties"]
+        content = {key: field["default"] for key, field in fields.items()}
+        return {"action": "accept", "content": content}
+
+    handlers = {"elicitation/create": fill_in}
     with Site(script) as site, Client(site.url, era="legacy", on_input=handlers) as client:
         assert client.call_tool("t", {}).text == "thanks"
     bodies = {ident: request.body for ident, request in answers.items()}
@@ -1347,7 +1362,7 @@ def broken_stream(retry=None, breaks=1, first=True):
     return script
 
 
-@pytest.mark.req("C-LHTTP-24")
+@pytest.mark.req("C-LHTTP-20", "C-LHTTP-21", "C-LHTTP-24")
 @pytest.mark.parametrize("breaks", [1, 4])
 def test_a_legacy_stream_that_breaks_off_goes_on_with_a_get(breaks):
     with Site(broken_stream(retry=50, breaks=breaks)) as site:
@@ -1470,7 +1485,7 @@ def with_a_stream(answer, session="s"):
     return script
 
 
-@pytest.mark.req("C-LHTTP-26")
+@pytest.mark.req("C-LHTTP-20", "C-LHTTP-21", "C-LHTTP-26")
 @pytest.mark.parametrize(
     "reply",
     [http(405), http(404), http(400), http(200, "<html>", "text/html"), Last([STREAM]), None],
