@@ -188,6 +188,7 @@ def parser(request, monkeypatch):
     monkeypatch.setitem(uvicorn.config.HTTP_PROTOCOLS, "auto", name)
 
 
+@pytest.mark.req("S-HTTP-38")
 def test_a_request_that_ends_in_two_ways_is_refused_and_what_it_hides_never_runs(parser):
     """All of them on one server: each connection is answered with 400, or closed."""
     server, calls = recording()
