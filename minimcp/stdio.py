@@ -78,7 +78,7 @@ class Loop:  # ADR-0007
 
     def __init__(self, server: Server, wire: Wire) -> None:
         self.server, self.wire = server, wire
-        self.peer = server.peer = Peer(wire.write)
+        self.peer = server.peer = Peer(self.say)
         self.reading, self.replying = threading.Lock(), threading.Lock()
         self.awake, self.ended = threading.Event(), False
         self.failure: BaseException | None = None
@@ -104,19 +104,19 @@ class Loop:  # ADR-0007
                 self.reading.release()
                 if not self.awake.is_set():
                     self.awake.set()
-                self.answer(line)
+                if (reply := self.server.handle_line(line, self.peer)) is not None:
+                    with self.replying:
+                        self.say(reply)
         except BaseException as error:  # such as no memory for a line: nobody would read on
             self.failure, self.ended = error, True
             self.awake.set()
 
-    def answer(self, line: str) -> None:
-        """Serve one line, if the client is still there for the reply."""
+    def say(self, line: str) -> None:
+        """Write one line; if the client is gone, nobody waits for anything any more."""
         try:
-            reply = self.server.handle_line(line, self.peer)
-            if reply is not None:
-                with self.replying:
-                    self.wire.write(reply)
+            self.wire.write(line)
         except OSError:
+            self.peer.in_flight.clear()
             self.ended = True
             self.awake.set()
 

@@ -845,6 +845,18 @@ def test_a_tool_that_talks_faster_than_the_client_reads_can_be_cancelled(tmp_pat
         assert server.ask(call("quick", 3))["id"] == 3
 
 
+@pytest.mark.req("S-STDIO-11")
+def test_a_tool_that_talks_to_a_client_that_is_gone_is_cancelled_and_nothing_is_said(tmp_path):
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen(server_file(tmp_path, TALKATIVE), **pipes) as server:
+        server.stdin.write(line(TALK))
+        server.stdin.flush()
+        server.stdout.readline()
+        server.stdout.close()
+        assert server.wait(10) == 0
+        assert server.stderr.read() == b"stopped\n"
+
+
 @pytest.mark.req("S-STDIO-06")
 def test_the_end_of_input_ends_a_server_whose_tool_talks_on(tmp_path):
     with Stdio(server_file(tmp_path, TALKATIVE)) as server:
