@@ -425,6 +425,31 @@ def test_the_trace_of_an_exception_goes_to_stderr_only():
         assert "ValueError: no such city: Atlantis" in server.stderr
 
 
+@pytest.mark.req("S-STDIO-04")
+@pytest.mark.parametrize(
+    ("locale", "said"), [("C.UTF-8", "größe ✓".encode()), ("POSIX", rb"gr\xf6\xdfe \u2713")]
+)
+def test_what_goes_to_stderr_is_utf_8_whatever_the_locale(tmp_path, locale, said):
+    command = server_file(
+        tmp_path,
+        """
+        from minimcp import Server, run
+        server = Server("failing")
+
+        @server.tool
+        def fail() -> str:
+            print("größe ✓")
+            raise ValueError("größe ✓")
+
+        run(server)
+        """,
+    )
+    env = {"LC_ALL": locale, "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    wanted = {"capture_output": True, "env": os.environ | env, "timeout": 60}
+    done = subprocess.run(command, input=line(call("fail")), **wanted)
+    assert {said, b"ValueError: " + said} <= {*done.stderr.splitlines()}
+
+
 @pytest.mark.req("S-STDIO-07")
 def test_a_server_writes_replies_and_notifications_but_no_requests(tmp_path):
     command = server_file(
@@ -849,9 +874,11 @@ def test_a_tool_that_talks_faster_than_the_client_reads_can_be_cancelled(tmp_pat
 def test_a_tool_that_talks_to_a_client_that_is_gone_is_cancelled_and_nothing_is_said(tmp_path):
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     with subprocess.Popen(server_file(tmp_path, TALKATIVE), **pipes) as server:
-        server.stdin.write(line(TALK))
+        server.stdin.write(line(TALK) + line(call("quick", 2)))
         server.stdin.flush()
-        server.stdout.readline()
+        while json.loads(server.stdout.readline()).get("id") != 2:
+            pass
+        time.sleep(0.2)  # nobody reads, and who watches sleeps
         server.stdout.close()
         assert server.wait(10) == 0
         assert server.stderr.read() == b"stopped\n"
