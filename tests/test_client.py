@@ -939,7 +939,10 @@ def test_a_server_that_dies_fails_all_pending_calls_at_once_and_says_why():
 
 
 @pytest.mark.req("C-STDIO-17")
-def test_the_call_after_a_death_reaches_a_new_process(tmp_path):
+@pytest.mark.parametrize(
+    ("era", "greeting"), [("modern", "server/discover"), ("legacy", "initialize")]
+)
+def test_the_call_after_a_death_reaches_a_new_process(tmp_path, era, greeting):
     source = """
         for request in requests():
             if request["params"]["name"] == "die":
@@ -948,12 +951,12 @@ def test_the_call_after_a_death_reaches_a_new_process(tmp_path):
     """
     fake = Recorded(tmp_path, source)
     pids = []
-    with fake.client() as client:
+    with fake.client(era=era) as client:
         for _ in range(3):
             pids.append(client.call_tool("pid", {}).text)
             with pytest.raises(ConnectionError):
                 client.call_tool("die", {})
-    assert len(set(pids)) == 3
+    assert len(set(pids)) == fake.methods().count(greeting) == 3
     ids = [message["id"] for message in fake.sent() if "id" in message]
     assert len(set(ids)) == len(ids)
 
