@@ -772,6 +772,8 @@ def test_a_tool_that_speaks_first_gets_a_stream_that_ends_with_the_reply(site):
     assert (reply.status, reply.kind) == (200, "text/event-stream")
     assert reply.headers["cache-control"] == "no-cache"
     assert reply.headers["x-accel-buffering"] == "no"
+    compact = [json.dumps(one, separators=(",", ":")) for one in reply.events]
+    assert reply.body.decode() == "".join(f"data: {one}\n\n" for one in compact)
     *notes, last = reply.events
     assert [(note["method"], note["params"]) for note in notes] == [
         ("notifications/progress", {"progressToken": "t", "progress": step, "total": 3})
