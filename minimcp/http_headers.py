@@ -60,6 +60,7 @@ TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 PLAIN = ("string", "integer", "boolean")
 MAPS = ("properties", "patternProperties", "dependentSchemas", "$defs", "definitions")
 VALUES = ("const", "default", "enum", "examples")
+LARGEST = 2**53 - 1
 Path = tuple[Any, ...]
 
 
@@ -103,9 +104,14 @@ def argument(arguments: JSON, path: Path) -> JSON:
 
 
 def as_text(value: JSON) -> str | None:
-    """A plain value as a header has it (`us-west1`, `42`, `true`); others have no header."""
+    """A plain value as a header has it (`us-west1`, `42`, `true`); others have no header.
+
+    `ProtocolError` (-32020) for a number that not everybody on the way can read exactly.
+    """
     if value is None or isinstance(value, (str, dict, list)):
         return value if isinstance(value, str) else None
+    if abs(value) > LARGEST:
+        raise ProtocolError(HEADER_MISMATCH, f"no header can hold {value}: at most {LARGEST}")
     return dumps(value).removesuffix(".0")
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import queue
+import re
 import shutil
 import socket
 import subprocess
@@ -153,6 +154,18 @@ def test_a_marked_argument_is_mirrored_into_its_header(kind, value, header):
         assert request.params["arguments"] == {"p": value, "q": "unmarked"}
         mirrored = {name: x for name, x in request.headers.items() if name.startswith("mcp-param")}
         assert mirrored == {"mcp-param-pa": header}
+
+
+@pytest.mark.req("C-HTTP-43")
+@pytest.mark.parametrize("number", [2**53, -(2**53), 10**25, 1e16])
+def test_a_marked_number_that_not_everybody_reads_exactly_is_not_sent(number):
+    marked = tool("t", p={"type": "integer", "x-mcp-header": "P"})
+    with Site(listing(marked)) as site, Client(site.url) as client:
+        client.list_tools()
+        with pytest.raises(ProtocolError, match=re.escape(str(number))):
+            client.call_tool("t", {"p": number})
+        assert client.call_tool("t", {"p": 1}).text == "called"
+    assert site.methods().count("tools/call") == 1
 
 
 @pytest.mark.req("C-HTTP-43", "C-HTTP-45")

@@ -324,7 +324,6 @@ DISAGREE = [
     ({"limit": 42}, {"Limit": "43"}, "Limit"),
     ({"limit": 42}, {"Limit": "42.5"}, "Limit"),
     ({"limit": 42}, {"Limit": "4.2e1"}, "Limit"),
-    ({"limit": 9007199254740993}, {"Limit": "9007199254740992"}, "Limit"),
     ({"dry": True}, {"Dry-Run": "True"}, "Dry-Run"),
     ({"dry": True}, {"Dry-Run": "1"}, "Dry-Run"),
     ({"dry": True}, {"Dry-Run": "true.0"}, "Dry-Run"),
@@ -342,6 +341,15 @@ def test_a_call_whose_headers_say_something_else_is_refused(site, arguments, hea
     reply = site.post(message, headers=mirrored)
     assert reply.status == 400
     assert_error(reply.json, MISMATCH, f"Mcp-Param-{name}")
+
+
+@pytest.mark.req("S-HTTP-23")
+@pytest.mark.parametrize("number", [2**53, -(2**53), 10**25, 1e16])
+def test_a_marked_number_that_not_everybody_reads_exactly_is_refused(site, number):
+    message, mirrored = query({"limit": number}, {"Limit": str(number)})
+    reply = site.post(message, headers=mirrored)
+    assert reply.status == 400
+    assert_error(reply.json, MISMATCH, str(number))
 
 
 @pytest.mark.req("S-HTTP-18")
