@@ -56,8 +56,9 @@ def dress(result: Params | None, context: Context) -> Params:
     if not context.modern:
         return {key: one for key, one in result.items() if key not in ONLY_MODERN}
     lasting = context.method in CACHEABLE and result.get("resultType", "complete") == "complete"
-    worn = {"resultType": "complete", **(context.server.hints if lasting else {})}
-    return {**worn, **result, "_meta": {SERVER_KEY: context.server.info, **result.get("_meta", {})}}
+    hints = context.server.hints if lasting else {}
+    meta = {SERVER_KEY: context.server.info, **result.get("_meta", {})}
+    return {"resultType": "complete", **hints, **result, "_meta": meta}
 
 
 def discover(params: Params, context: Context) -> Params:

@@ -105,9 +105,10 @@ class Server:
             from .mrtr import resume
 
             resume(context)
-        result = finish(handler(context.params, context))
-        if hasattr(result, "as_result"):  # an answer that depends on who asked
-            result = result.as_result(context)
+        result = handler(context.params, context)
+        if not isinstance(result, dict):  # of an `async def`, or it depends on who asked
+            result = finish(result)
+            result = result.as_result(context) if hasattr(result, "as_result") else result
         return dress(result, context)
 
     # Registering
