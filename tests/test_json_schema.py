@@ -2,13 +2,16 @@
 
 import http.server
 import json
+import re
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 from support import MODERN, Stub, assert_tool_error, complete, exchange, modern
 
 from minimcp import Client, Server
+from minimcp.dialects import DIALECTS
 from minimcp.schema import checker
 
 DRAFT_2020 = "https://json-schema.org/draft/2020-12/schema"
@@ -123,6 +126,36 @@ def test_an_unknown_dialect_is_refused_by_name_with_the_known_ones(dialect):
         serving({"$schema": dialect, "type": "object"})
     for name in dialect.rstrip("#"), DRAFT_2020, "draft-07":
         assert name in str(caught.value)
+
+
+@pytest.mark.req("B-JSCH-03")
+def test_the_readme_names_the_dialects():
+    readme = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+    names = [re.search(r"draft-\d+|\d{4}-\d\d", dialect)[0] for dialect in DIALECTS]
+    assert names == ["2020-12", "draft-07"]
+    assert f"JSON Schema {' and '.join(names)}" in readme
+
+
+FOREIGN = [
+    (TUPLE, {"a": [1]}, None),
+    (TUPLE, {"a": [1, 2]}, "structuredContent.a: "),
+    (LISTED, {"a": [1]}, None),
+    (LISTED, {"a": [1, 2]}, "structuredContent.a: "),
+    ({"$schema": "http://example.com/x"}, {}, "dialect not supported: http://example.com/x;"),
+]
+
+
+@pytest.mark.req("B-JSCH-01", "B-JSCH-02")
+@pytest.mark.parametrize(("schema", "structured", "wrong"), FOREIGN)
+def test_a_client_reads_a_foreign_schema_in_its_dialect(tmp_path, schema, structured, wrong):
+    tool = {"name": "t", "inputSchema": {"type": "object"}, "outputSchema": schema}
+    with Client(stub(tmp_path, [tool], structured).command) as client:
+        client.list_tools()
+        if wrong is None:
+            assert client.call_tool("t", {}).structured == structured
+        else:
+            with pytest.raises(ConnectionError, match=re.escape(wrong)):
+                client.call_tool("t", {})
 
 
 INVALID = [
@@ -276,6 +309,38 @@ def test_a_schema_made_to_exhaust_us_ends_in_an_error(schema):
     else:
         assert_tool_error(call(server, {"a": 1}), "arguments")
         assert call(server, {}) == DONE
+
+
+EMPTY = {"minProperties": 0}
+FOREIGN_AND_HOSTILE = {
+    "a ring of references": (RING, {"a": 1}),
+    "an anyOf bomb": (bomb("anyOf", 40), {"a": 1}),
+    "more than 100,000 characters": ({"type": "object", "allOf": [EMPTY] * 5000}, {}),
+}
+
+
+@pytest.mark.req("B-JSCH-08")
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize(
+    ("schema", "structured"), FOREIGN_AND_HOSTILE.values(), ids=FOREIGN_AND_HOSTILE
+)
+def test_a_client_cannot_be_exhausted_by_a_foreign_schema(tmp_path, schema, structured):
+    tool = {"name": "t", "inputSchema": {"type": "object"}, "outputSchema": schema}
+    with Client(stub(tmp_path, [tool], structured).command) as client:
+        client.list_tools()
+        with pytest.raises(ConnectionError, match="malformed reply to tools/call t"):
+            client.call_tool("t", {})
+
+
+@pytest.mark.req("B-JSCH-08")
+def test_a_client_counts_the_plainest_rules_of_a_foreign_schema_too(tmp_path, monkeypatch):
+    monkeypatch.setattr("minimcp.dialects.MAX_WORK", 5000)
+    tool = {"name": "t", "inputSchema": {"type": "object"}}
+    tool["outputSchema"] = properties(a={"items": {"allOf": [{"minLength": 0}] * 100}})
+    with Client(stub(tmp_path, [tool], {"a": ["x"] * 100}).command) as client:
+        client.list_tools()
+        with pytest.raises(ConnectionError, match="too much work"):
+            client.call_tool("t", {})
 
 
 @pytest.mark.req("B-JSCH-09")
@@ -501,10 +566,16 @@ def test_a_foreign_pattern_that_python_cannot_read_is_no_trouble():
 
 @pytest.mark.req("B-JSCH-12", "C-CALL-25")
 @pytest.mark.timeout(20)
-def test_a_client_cannot_be_hung_by_a_foreign_pattern(tmp_path):
-    tool = {"name": "t", "inputSchema": {"type": "object"}}
-    tool["outputSchema"] = properties(a={"type": "string", "pattern": "(a+)+$"})
-    with Client(stub(tmp_path, [tool], {"a": "a" * 40 + "!"}).command) as client:
+@pytest.mark.parametrize(
+    ("schema", "structured"),
+    [
+        (properties(a={"type": "string", "pattern": "(a+)+$"}), {"a": "a" * 40 + "!"}),
+        ({"type": "object", "patternProperties": {"(a+)+$": {}}}, {"a" * 40 + "!": 1}),
+    ],
+)
+def test_a_client_cannot_be_hung_by_a_foreign_pattern(tmp_path, schema, structured):
+    tool = {"name": "t", "inputSchema": {"type": "object"}, "outputSchema": schema}
+    with Client(stub(tmp_path, [tool], structured).command) as client:
         client.list_tools()
         try:
             client.call_tool("t", {})
