@@ -78,10 +78,12 @@ def announce(server: Server, kind: str, uri: str | None = None) -> None:
 
 
 def _tell(context: Context, method: str, params: Params) -> None:
-    """Send one notification; a listener that cannot take it is one no more."""
-    tag = {"_meta": {protocol.SUBSCRIPTION_KEY: context.id}} if context.modern else {}
+    """Send one notification, if it is still wanted; a listener that cannot take it is gone."""
+    told = params | ({"_meta": {protocol.SUBSCRIPTION_KEY: context.id}} if context.modern else {})
     try:
-        context.peer.send(dumps({"jsonrpc": "2.0", "method": method, "params": {**params, **tag}}))
+        with context.turn:
+            if not (context.modern and context.cancelled):
+                context.peer.send(dumps({"jsonrpc": "2.0", "method": method, "params": told}))
     except OSError:
         context.close()
 
@@ -94,15 +96,13 @@ def _tell(context: Context, method: str, params: Params) -> None:
 def close(server: Server) -> None:
     """End all subscriptions, as a server does before it stops."""
     with TURN:
-        for context, _ in _current(server):
-            if context.modern:
-                _end(context)
+        for context in [one for one, _ in _current(server) if one.modern]:
+            _end(context)
 
 
 def _end(context: Context) -> None:
     if context.peer is context.server.peer:
         _tell(context, "notifications/cancelled", {"requestId": context.id})
     if context.close():
-        meta = {"_meta": {protocol.SUBSCRIPTION_KEY: context.id}}
-        result = dress(meta, context)
+        result = dress({"_meta": {protocol.SUBSCRIPTION_KEY: context.id}}, context)
         context.peer.finish({"jsonrpc": "2.0", "id": context.id, "result": result})

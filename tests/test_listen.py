@@ -295,6 +295,38 @@ def test_the_end_of_one_subscription_leaves_the_others_alone():
     assert peer.heard == [news("tools/list_changed", 2)]
 
 
+def taking_back(server, id, method):
+    """A peer with subscriptions 1 and 2 that takes back the other when this comes for one."""
+    peer = server.peer = listening(server, id=1)
+    listening(server, id=2, peer=peer)
+    send = peer.send
+
+    def hear(line):
+        send(line)
+        if method in line and len(peer.heard) == 1:
+            exchange(server, cancelled(id), peer)
+
+    peer.send = hear
+    return peer
+
+
+@pytest.mark.req("S-SUB-10", "S-CANC-03")
+def test_a_subscription_that_is_taken_back_while_others_are_told_hears_nothing():
+    server = demo()
+    peer = taking_back(server, 2, "list_changed")
+    server.announce("tools")
+    assert peer.heard == [news("tools/list_changed", 1)]
+
+
+@pytest.mark.req("S-SUB-10", "S-CANC-03")
+def test_a_subscription_that_is_taken_back_while_others_end_has_no_end():
+    server = demo()
+    peer = taking_back(server, 2, "cancelled")
+    listen.close(server)
+    assert [message.get("id") for message in peer.heard] == [None, 1]
+    assert peer.heard[0] == news("cancelled", 1, requestId=1)
+
+
 @pytest.mark.req("S-SUB-10")
 def test_connections_that_are_gone_are_forgotten_though_nothing_ever_changes():
     server, gone = demo(), []
