@@ -29,6 +29,7 @@ SERVER = """
     from minimcp import Context, Server, run
 
     server = Server("demo", version="1.0.0")
+    server.method("logging/setLevel", capability="logging")(lambda params, context: {})
     gate = threading.Event()
     events = []
 
@@ -86,12 +87,8 @@ has_seen.count = 0
 
 
 def about(server, id):
-    """What the server said about a request: its reply, and notifications with the token."""
-    return [
-        message
-        for message in server.received
-        if message.get("id") == id or message.get("params", {}).get("progressToken") == "p"
-    ]
+    """What the server said about a request: its reply, and every notification."""
+    return [message for message in server.received if "method" in message or message["id"] == id]
 
 
 def shake_hands(server, request):
@@ -100,7 +97,7 @@ def shake_hands(server, request):
         server.send(notification("notifications/initialized"))
 
 
-@pytest.mark.req("S-CANC-02", "S-CANC-03")
+@pytest.mark.req("S-CANC-02", "S-CANC-03", "S-CANC-11")
 @pytest.mark.parametrize("request_", [tool, old_tool])
 @pytest.mark.parametrize("id", [5, "five", 0])
 def test_a_cancelled_tool_stops_and_is_not_answered(tmp_path, request_, id):
@@ -132,17 +129,34 @@ def test_nothing_is_sent_for_a_cancelled_request_whatever_the_tool_does(tmp_path
         assert about(server, 5) == []
 
 
-def test_the_stubborn_tool_would_have_been_heard_without_the_cancellation(tmp_path):
+@pytest.mark.parametrize("request_", [tool, old_tool])
+def test_the_stubborn_tool_would_have_been_heard_without_the_cancellation(tmp_path, request_):
     """The control of the test above."""
     with Stdio(server_file(tmp_path, SERVER)) as server:
-        server.send(tool("stubborn", 5, meta=TOKEN))
-        has_seen(server, "stubborn began")
-        server.send(tool("release", 6))
+        shake_hands(server, request_)
+        server.send(request_("stubborn", 5, meta=TOKEN))
+        has_seen(server, "stubborn began", request_)
+        server.send(request_("release", 6))
         server.read_until(5)
         assert [message.get("method", "reply") for message in about(server, 5)] == [
             "notifications/progress",
+            "notifications/message",
             "reply",
         ]
+
+
+@pytest.mark.req("S-CANC-11")
+@pytest.mark.parametrize("request_", [tool, old_tool])
+def test_a_call_that_is_not_answered_before_the_end_is_not_cancelled_by_the_server(
+    tmp_path, request_
+):
+    with Stdio(server_file(tmp_path, SERVER)) as server:
+        shake_hands(server, request_)
+        server.send(request_("stubborn", 5))
+        has_seen(server, "stubborn began", request_)
+        server.close_stdin()
+        assert server.read_all() == []
+        assert server.wait() == 0
 
 
 MALFORMED = [
@@ -302,7 +316,7 @@ def test_initialize_is_never_cancelled(tmp_path, era):
     assert stub.methods()[-1] == "initialize"
 
 
-@pytest.mark.req("C-CANC-13", "C-CANC-16", "C-CLI-02")
+@pytest.mark.req("C-CANC-13", "C-CANC-16", "B-CANC-17", "C-CLI-02")
 @pytest.mark.parametrize("era", ["modern", "legacy"])
 def test_a_call_that_takes_too_long_is_cancelled_by_its_id(tmp_path, era):
     stub = Stub(tmp_path, {"server/discover": found(), "initialize": greeted(), "tools/call": None})
@@ -316,6 +330,7 @@ def test_a_call_that_takes_too_long_is_cancelled_by_its_id(tmp_path, era):
     assert "id" not in cancel
     assert cancel["params"]["requestId"] == call["id"]
     assert type(cancel["params"]["requestId"]) is type(call["id"])
+    assert cancel["params"]["reason"] == "time-out"
 
 
 LATE = """
