@@ -4,11 +4,15 @@ import gc
 import json
 import subprocess
 import sys
+import threading
 import time
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from support import (
+    MODERN,
+    Stub,
     assert_error,
     assert_tool_error,
     complete,
@@ -18,6 +22,7 @@ from support import (
     modern,
     server_file,
 )
+from support_http import serving
 
 from minimcp import Client, Context, InputRequired, ProtocolError, Server, mrtr
 from minimcp.context import Peer
@@ -142,6 +147,17 @@ def test_nothing_is_asked_that_the_client_did_not_declare(request_, capability):
     assert call(server, capabilities={capability: {}}) == asked({"a": request_})
 
 
+@pytest.mark.req("S-MRTR-05")
+def test_over_http_it_is_a_bad_request():
+    needed = {"requiredCapabilities": {"elicitation": {}}}
+    with serving(asking({"a": WHO})) as site:
+        refused = site.post(modern("tools/call", {"name": "ask"}, capabilities={"roots": {}}))
+        assert refused.status == 400
+        assert_error(refused.json, -32021, "elicitation", data=needed)
+        fine = site.post(modern("tools/call", {"name": "ask"}, capabilities=ALL))
+        assert (fine.status, fine.json) == (200, asked({"a": WHO}))
+
+
 @pytest.mark.req("S-MRTR-04")
 @pytest.mark.parametrize(
     "declared, mode, allowed",
@@ -195,6 +211,17 @@ def test_a_tool_finds_the_answers_by_the_keys_of_its_questions():
     server = asking({"a": WHO})
     assert call(server, 2, inputResponses={"a": ANSWER}) == complete(DONE, 2)
     assert server.seen == [({"a": ANSWER}, None)]
+
+
+@pytest.mark.req("S-MRTR-17")
+def test_answers_without_the_state_that_a_tool_has_given_are_asked_for_again():
+    server, peer = asking({"a": WHO}, "kept"), Peer()
+    state = state_of(call(server, peer=peer))
+    again = call(server, 2, peer=peer, inputResponses={"a": ANSWER})
+    assert again == asked({"a": WHO}, state_of(again), id=2)
+    assert server.seen[-1] == ({"a": ANSWER}, None)
+    answers = {"inputResponses": {"a": ANSWER}, "requestState": state}
+    assert call(server, 3, peer=peer, **answers) == complete(DONE, 3)
 
 
 def test_without_a_retry_there_are_no_answers_and_no_state():
@@ -472,6 +499,69 @@ def test_the_client_sends_no_state_that_it_did_not_get():
         (False, False),
         (True, False),
     ]
+
+
+def stub(tmp_path, *rounds):
+    """A server that answers one call with these, `input_required` but for the last."""
+    found = {"supportedVersions": [MODERN], "capabilities": {}, "ttlMs": 0, "cacheScope": "public"}
+    asks = [{"result": {"resultType": "input_required", **one}} for one in rounds]
+    table = {
+        "server/discover": {"result": {"resultType": "complete", **found}},
+        "tools/call": [*asks, {"result": {"resultType": "complete", "content": []}}],
+    }
+    return Stub(tmp_path, table)
+
+
+def retries(server):
+    """What the client added to its call in each retry."""
+    with Client(server.command, on_input={"elicitation/create": answer}) as client:
+        client.call_tool("t", {})
+    first, *others = [m["params"] for m in server.received() if m["method"] == "tools/call"]
+    return [{key: one[key] for key in one if key not in first} for one in others]
+
+
+@pytest.mark.req("C-MRTR-21")
+@pytest.mark.parametrize("state", ["", " ", " a\n\t", "größe\u0000", '{"a": 1}', "%20+/="])
+def test_the_client_repeats_a_state_as_it_came(tmp_path, state):
+    assert retries(stub(tmp_path, {"requestState": state})) == [{"requestState": state}]
+
+
+@pytest.mark.req("C-MRTR-22")
+def test_the_client_takes_nothing_from_one_round_into_the_next(tmp_path):
+    rounds = [
+        {"inputRequests": {"a": WHO}, "requestState": "one"},
+        {"inputRequests": {"b": WHO}},
+        {"requestState": "three"},
+    ]
+    assert retries(stub(tmp_path, *rounds)) == [
+        {"inputResponses": {"a": ANSWER}, "requestState": "one"},
+        {"inputResponses": {"b": ANSWER}},
+        {"requestState": "three"},
+    ]
+
+
+@pytest.mark.req("C-MRTR-22")
+def test_calls_at_the_same_time_do_not_share_answers_or_states():
+    server, together = Server("demo", version="1.0.0"), threading.Barrier(2)
+
+    @server.tool
+    def ask(name: str, context: Context) -> list:
+        together.wait(30)
+        if not context.inputs:
+            return InputRequired({name: {**WHO, "params": {**FORM, "message": name}}}, state=name)
+        return [name, context.inputs, context.state]
+
+    def echo(params):
+        return {"action": "accept", "content": {"name": params["message"]}}
+
+    with (
+        Client(server, on_input={"elicitation/create": echo}) as client,
+        ThreadPoolExecutor() as pool,
+    ):
+        found = pool.map(lambda name: client.call_tool("ask", {"name": name}), "ab")
+        for name, result in zip("ab", found, strict=True):
+            own = {"action": "accept", "content": {"name": name}}
+            assert result.structured == [name, {name: own}, name]
 
 
 @pytest.mark.req("C-MRTR-22")
