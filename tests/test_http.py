@@ -825,16 +825,21 @@ def test_who_takes_no_stream_cannot_listen(site):
     assert b"text/event-stream" in reply.body
 
 
-@pytest.mark.req("S-HTTP-34", "S-LOG-03", "S-SUB-12")
-def test_what_is_said_about_a_request_goes_to_that_request_alone():
+@pytest.mark.req("S-HTTP-34", "S-LOG-03", "S-SUB-12", "S-PROG-06")
+@pytest.mark.parametrize("way", ["progress", "log"])
+def test_what_is_said_about_a_request_goes_to_that_request_alone(way):
     server = demo()
+    server.capabilities["logging"] = {}
     both = threading.Barrier(2, timeout=20)
 
     @server.tool
     def together(mark: str, context: Context) -> str:
         for step in range(20):
             both.wait()
-            context.progress(step, message=mark)
+            if way == "progress":
+                context.progress(step, message=mark)
+            else:
+                context.log("info", step, mark)
         return mark
 
     with serving(server) as site, site.stream(LISTEN) as listener:
@@ -842,7 +847,8 @@ def test_what_is_said_about_a_request_goes_to_that_request_alone():
         found = {}
 
         def ask(mark):
-            message = call("together", mark, mark=mark, meta={"progressToken": mark})
+            meta = {"progressToken": mark, "io.modelcontextprotocol/logLevel": "info"}
+            message = call("together", mark, mark=mark, meta=meta)
             found[mark] = site.post(message).events
 
         threads = [threading.Thread(target=ask, args=(mark,)) for mark in "ab"]
@@ -852,8 +858,11 @@ def test_what_is_said_about_a_request_goes_to_that_request_alone():
             thread.join(20)
         for mark in "ab":
             *notes, last = found[mark]
-            assert [note["params"]["message"] for note in notes] == [mark] * 20
-            assert {note["params"]["progressToken"] for note in notes} == {mark}
+            told = [note["params"] for note in notes]
+            if way == "progress":
+                assert {one["progressToken"] for one in told} == {mark}
+            key, value = ("message", "progress") if way == "progress" else ("logger", "data")
+            assert [(one[key], one[value]) for one in told] == [(mark, step) for step in range(20)]
             assert last == complete(said(mark), mark)
         server.announce("tools")
         assert listener.next()["method"] == "notifications/tools/list_changed"
@@ -940,6 +949,7 @@ def test_a_silent_stream_shows_that_it_lives(monkeypatch):
     monkeypatch.setattr("minimcp.http.KEEP_ALIVE", 0.02)
     with serving(demo()) as site, site.stream(LISTEN) as listener:
         listener.begin()
+        assert listener.response.status == 200
         assert listener.response.headers["content-type"] == "text/event-stream"
         assert listener.line().startswith("data: ")
         assert [listener.line() for _ in range(5)] == ["\n", ":\n", "\n", ":\n", "\n"]

@@ -209,7 +209,7 @@ def test_one_post_is_one_message(site, version):
     assert site.app.server.calls == []
 
 
-@pytest.mark.req("S-META-12")
+@pytest.mark.req("S-META-12", "S-PROG-06")
 @pytest.mark.parametrize("version", BOTH)
 def test_progress_of_an_older_request_travels_on_its_own_stream(site, version):
     reply = site.post(old_call("steps", meta={"progressToken": 1}, number=2), version)

@@ -185,7 +185,7 @@ def test_a_tool_that_was_removed_is_gone_and_cannot_be_removed_twice():
         server.remove_tool("work")
 
 
-@pytest.mark.req("S-SUB-04")
+@pytest.mark.req("S-SUB-04", "S-SUB-02")
 @pytest.mark.parametrize("kind", ["tools", "prompts", "resources"])
 def test_a_listener_hears_only_of_the_kind_it_asked_for(kind):
     server = everything()
@@ -196,7 +196,7 @@ def test_a_listener_hears_only_of_the_kind_it_asked_for(kind):
     assert peer.heard == [news(f"{kind}/list_changed")]
 
 
-@pytest.mark.req("S-SUB-17")
+@pytest.mark.req("S-SUB-17", "S-SUB-02")
 def test_a_resource_that_changed_is_told_to_those_who_named_it():
     server = everything()
     a = listening(server, {"resourceSubscriptions": ["x:a", "x:c"]})

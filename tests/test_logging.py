@@ -60,6 +60,25 @@ def test_the_level_of_one_request_is_not_that_of_the_next():
     assert heard(server) == []
 
 
+@pytest.mark.req("S-LOG-02")
+def test_a_message_after_the_answer_goes_nowhere():
+    server, lines, contexts = talkative(), [], []
+
+    @server.tool
+    def keep(context: Context) -> str:
+        contexts.append(context)
+        context.log("error", "in time")
+        return "done"
+
+    peer = Peer(lines.append)
+    exchange(server, initialize(), peer)
+    exchange(server, modern("tools/call", {"name": "keep"}, meta={LEVEL: "debug"}), peer)
+    exchange(server, legacy("tools/call", {"name": "keep"}), peer)
+    for context in contexts:
+        context.log("error", "late")
+    assert [json.loads(line)["params"]["data"] for line in lines] == ["in time"] * 2
+
+
 @pytest.mark.req("S-LOG-06")
 @pytest.mark.parametrize("data", [None, "text", 0, [1, {"a": None}]])
 def test_a_message_is_any_json_and_may_name_its_logger(data):
