@@ -63,10 +63,10 @@ class InputRequired:
 def demand(context: Context, request: Params) -> None:
     """Ask nothing that the client did not declare."""
     method, params = request["method"], request.get("params", {})
-    part = "tools" if params.keys() & {"tools", "toolChoice"} else None
-    if method == "elicitation/create":
-        part = params.get("mode", "form")
-    context.require(protocol.INPUTS[method], part)
+    parts: list[str | None] = ["tools"] if params.keys() & {"tools", "toolChoice"} else [None]
+    parts += ["context"] if params.get("includeContext", "none") != "none" else []
+    for part in [params.get("mode", "form")] if method == "elicitation/create" else parts:
+        context.require(protocol.INPUTS[method], part)
 
 
 # ## The retry

@@ -257,6 +257,31 @@ def test_a_model_is_offered_tools_only_if_the_client_declared_that(more):
     assert call(server, capabilities={"sampling": {"tools": {}}})["result"]["inputRequests"]
 
 
+@pytest.mark.req("S-MRTR-04")
+@pytest.mark.parametrize(
+    "include, more, declared, lacking",
+    [
+        ("thisServer", {}, {}, "context"),
+        ("allServers", {}, {"tools": {}}, "context"),
+        ("allServers", TOOLS, {"context": {}}, "tools"),
+        ("thisServer", {}, {"context": {}}, None),
+        ("thisServer", TOOLS, {"tools": {}, "context": {}}, None),
+        ("none", {}, {}, None),
+    ],
+)
+def test_a_model_sees_what_servers_say_only_if_the_client_declared_that(
+    include, more, declared, lacking
+):
+    params = {**SAMPLE["params"], **more, "includeContext": include}
+    question = {**SAMPLE, "params": params}
+    reply = call(asking({"a": question}), capabilities={"sampling": declared})
+    if lacking is None:
+        assert reply == asked({"a": question})
+    else:
+        needed = {"requiredCapabilities": {"sampling": {lacking: {}}}}
+        assert_error(reply, -32021, f"sampling.{lacking}", data=needed)
+
+
 SHAPED = [
     {"action": "decline"},
     {"role": "assistant", "content": {"type": "text", "text": "hm"}, "model": "m"},
