@@ -1003,6 +1003,47 @@ def test_a_listener_that_does_not_read_is_given_up_and_then_its_stream_ends(monk
     assert b'"result"' not in sent[-1]["body"]
 
 
+@pytest.mark.req("S-SUB-16")
+def test_a_listener_that_does_not_read_holds_up_no_other_and_no_call(monkeypatch):
+    monkeypatch.setattr("minimcp.http.BACKLOG", 50)
+    server, never = demo(), asyncio.Event()
+    served, stuck, heard, answered = app(server), [], [], []
+
+    def post(message, send):
+        asked = [{"type": "http.request", "body": json.dumps(message).encode()}]
+
+        async def receive():
+            return asked.pop() if asked else await never.wait()
+
+        return asyncio.create_task(served(scope_of(message), receive, send))
+
+    async def hang(event):
+        stuck.append(event)
+        await (never.wait() if len(stuck) == 2 else asyncio.sleep(0))
+
+    async def hear(event):
+        heard.extend(event.get("body", b"").decode().split("\n\n")[:-1])
+
+    async def take(event):
+        answered.append(event)
+
+    async def scenario():
+        streams = post(LISTEN, hang), post(LISTEN, hear)
+        while not (heard and len(stuck) == 2):
+            await asyncio.sleep(0)
+        for changes in range(1, 101):
+            server.announce("tools")
+            while len(heard) <= changes:
+                await asyncio.sleep(0)
+        await post(call("add", a=1, b=1), take)
+        for stream in streams:
+            stream.cancel()
+
+    asyncio.run(asyncio.wait_for(scenario(), 20))
+    assert ["list_changed" in line for line in heard] == [False] + [True] * 100
+    assert b'"structuredContent":2' in answered[-1]["body"]
+
+
 @pytest.mark.req("S-SUB-07", "S-SUB-09")
 def test_the_end_of_a_subscription_is_its_result_and_the_end_of_the_stream():
     from minimcp.listen import close

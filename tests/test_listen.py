@@ -371,17 +371,18 @@ def test_a_listener_that_cannot_be_reached_is_dropped_and_the_others_hear():
 def test_a_listener_that_hangs_holds_up_no_call():
     server = demo()
     hanging, free = listening(server), threading.Event()
-    entered = threading.Event()
+    entered, over = threading.Event(), []
 
     def hang(line):
         entered.set()
-        free.wait(30)
+        over.append(free.wait(30))
 
     hanging.send = hang
     thread = threading.Thread(target=server.announce, args=["tools"])
     thread.start()
     assert entered.wait(30)
     assert exchange(server, modern("tools/call", {"name": "work"}), Peer()) == complete(DONE)
+    assert over == []
     free.set()
     thread.join(30)
 
