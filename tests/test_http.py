@@ -1091,6 +1091,7 @@ def test_a_connection_that_waits_for_the_same_request_twice_is_closed():
     assert closed == ["new", "idle", "slow"]
 
 
+@pytest.mark.req("S-CANC-07")
 def test_who_hung_up_before_the_call_began_has_cancelled_it():
     server, found = Server("demo"), []
 
