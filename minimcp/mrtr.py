@@ -43,9 +43,9 @@ class InputRequired:
         self.requests, self.state = requests or {}, state
         if not self.requests and state is None:
             raise ValueError("InputRequired needs requests, a state, or both")
-        for key, request in self.requests.items():
-            if request.get("method") not in protocol.INPUTS:
-                raise ValueError(f"{key}: a client can be asked for {', '.join(protocol.INPUTS)}")
+        for key, one in self.requests.items():
+            if one.get("method") not in protocol.INPUTS or one.keys() - {"method", "params"}:
+                raise ValueError(f"{key}: expected params, and one of {', '.join(protocol.INPUTS)}")
 
     def as_result(self, context: Context) -> Params:
         """The result for the client that is waiting; refused if it cannot answer."""

@@ -111,7 +111,10 @@ def test_asking_for_nothing_is_refused_where_it_is_written():
 
 
 @pytest.mark.req("S-MRTR-03")
-@pytest.mark.parametrize("request_", [{}, {"method": "tools/call"}, {"method": "ping"}])
+@pytest.mark.parametrize(
+    "request_",
+    [{}, {"method": "tools/call"}, {"method": "ping"}, {**WHO, "id": 1}, {**WHO, "jsonrpc": "2.0"}],
+)
 def test_a_question_that_no_client_knows_is_refused_where_it_is_written(request_):
     with pytest.raises(ValueError, match=r"^a: .*elicitation/create.*roots/list"):
         InputRequired({"a": request_})
@@ -364,6 +367,7 @@ def test_a_state_that_was_changed_is_refused_before_the_tool_runs():
         state.upper(),
         state.replace("100", "999"),
         f"{text}.{code[:-1]}{'0' if code[-1] != '0' else '1'}",
+        f"{text}.{code.upper()}",
         f"{text}.",
         text,
         f".{code}",
