@@ -415,8 +415,9 @@ def test_a_state_fits_no_other_arguments_tool_or_method():
     answers = {"inputResponses": {"a": ANSWER}, "requestState": state}
     assert_error(call(server, arguments={"n": 2, "m": 2}, **answers), -32602, "requestState")
     assert_error(call(server, **answers), -32602, "requestState")
-    assert_error(call(server, name="other", arguments={}, **answers), -32602, "requestState")
-    other = modern("prompts/get", {"name": "ask", "arguments": {"n": 1, "m": 2}, **answers})
+    same = {"arguments": {"n": 1, "m": 2}, **answers}
+    assert_error(call(server, name="other", **same), -32602, "requestState")
+    other = modern("prompts/get", {"name": "ask", **same})
     assert_error(exchange(server, other), -32602, "requestState")
     assert call(server, arguments={"m": 2, "n": 1}, **answers) == complete(DONE)
 
