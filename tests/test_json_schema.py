@@ -344,10 +344,11 @@ def test_a_client_counts_the_plainest_rules_of_a_foreign_schema_too(tmp_path, mo
 
 
 @pytest.mark.req("B-JSCH-09")
-def test_local_references_and_anchors_resolve():
+@pytest.mark.parametrize("named", [{}, {"$id": "https://example.com/contact"}])
+def test_local_references_and_anchors_resolve(named):
     schema = {
+        **named,
         "$schema": DRAFT_2020,
-        "$id": "https://example.com/contact",
         "type": "object",
         "$defs": {
             "phone": {"$anchor": "phone", "type": "string"},
@@ -367,6 +368,7 @@ def test_local_references_and_anchors_resolve():
         ({"phone": "1", "contactMethod": "phone"}, True),
         ({"contactMethod": "phone"}, False),
         ({"phone": 1}, False),
+        ({"address": {"street": "x"}}, True),
         ({"address": {"street": 5}}, False),
         ({"children": [{"phone": "1"}, {"children": []}]}, True),
         ({"children": [{"phone": 1}]}, False),
