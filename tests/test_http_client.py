@@ -905,6 +905,17 @@ def test_initialized_and_answers_have_the_time_of_a_call(monkeypatch, capfd):
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.req("C-CANC-12")
+def test_a_handshake_that_takes_too_long_is_never_cancelled():
+    def script(request):
+        request.hung_up()
+
+    with Site(script) as site:
+        with pytest.raises(ConnectionError, match="initialize"):
+            Client(site.url, era="legacy", timeout=0.3)
+        assert site.methods() == ["initialize"]
+
+
 @pytest.mark.req("C-CANC-14", "MATRIX-dual-legacy-http")
 def test_the_probe_is_never_cancelled_and_its_silence_means_legacy():
     def script(request):
