@@ -170,6 +170,7 @@ INVALID = [
     {"type": "object", "properties": {"a": {"enum": "x"}}},
     {"type": "object", "properties": {"a": {"anyOf": []}}},
     {"$schema": DRAFT_07, "type": "object", "properties": {"a": {"items": 5}}},
+    {"$schema": DRAFT_07, "type": "object", "properties": {"a": {"additionalItems": 5}}},
 ]
 
 
