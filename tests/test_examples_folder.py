@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from support import Stdio, cancelled, initialize, legacy, modern, notification, until
+from support import Stdio, cancelled, initialize, legacy, modern, until
 from support_examples import ERAS, EXAMPLES, command, load, official, reached, result
 from support_skips import need
 from test_budget import code_lines
@@ -893,7 +893,6 @@ def test_a_folder_that_is_none_is_refused_in_one_line(tmp_path, name):
     write(tmp_path / "file", "text")
     words = [] if name is None else [tmp_path / name]
     with Stdio(command("folder", *words)) as server:
-        server.send(notification("notifications/initialized"))
         assert server.wait() == 1
     told = repr("".join(map(str, words)))
     wish = "is no folder; name one that is: folder.py DIR [--http [PORT]]"
