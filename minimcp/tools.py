@@ -14,17 +14,25 @@ from .context import Context
 from .envelope import unexpected
 from .hints import Content, closed_object, read_hint, signature
 from .protocol import INVALID_PARAMS, Params, ProtocolError, ToolError, dumps, expect, loads
-from .schema import Schema, checker, explain, validate
+from .schema import Problem, Schema, checker, explain, inside, validate
 
 LETTERS: Final = {*string.ascii_letters, *string.digits, *"_.-"}
 SCALARS: Final = {type(None), bool, int, float, str}
-OF_OBJECT: Final = {
-    "type": "object",
-    "required": ["type"],
-    "properties": {"type": {"enum": ["object"]}},
-}
-BLOCK: Final = {"type": "object", "required": ["type"], "properties": {"type": {"type": "string"}}}
-BLOCKS: Final = {"type": "array", "items": BLOCK}
+
+
+def having(**members: Schema) -> Schema:
+    """The schema of an object that has at least these members."""
+    return {"type": "object", "required": [*members], "properties": members}
+
+
+OF_OBJECT: Final = having(type={"enum": ["object"]})
+TEXT: Final = {"type": "string"}
+MEDIA: Final = having(data=TEXT, mimeType=TEXT)
+BLOCKS: Final = {"text": having(text=TEXT), "image": MEDIA, "audio": MEDIA}
+BLOCKS["resource_link"] = having(uri=TEXT, name=TEXT)
+CONTENTS: Final = having(uri=TEXT) | {"anyOf": [having(text=TEXT), having(blob=TEXT)]}
+BLOCKS["resource"] = having(resource=CONTENTS)
+BLOCK: Final = having(type={"enum": [*BLOCKS]})
 
 # ## The two methods
 
@@ -119,12 +127,18 @@ class Tool:
         if type(value) not in SCALARS:
             value = loads(text)  # plain JSON, whatever came: dataclasses, tuples, enums
         blocks = self.makes_blocks or (self.may_make_blocks and isinstance(value, list))
-        if problems := validate(value, BLOCKS) if blocks else self.check_result(value):
+        if problems := check_blocks(value) if blocks else self.check_result(value):
             raise ToolError(f"the result breaks its schema:\n{explain(problems, 'result')}")
         if blocks:
             return {"content": value}
         structured = {"structuredContent": value} if modern or isinstance(value, dict) else {}
         return text_result(text) | structured
+
+
+def check_blocks(value: Any) -> list[Problem]:
+    """The problems of content blocks: each kind has members that must be there."""
+    problems = validate(value, {"type": "array", "items": BLOCK})
+    return problems or inside([(n, one, BLOCKS[one["type"]]) for n, one in enumerate(value)])
 
 
 def choices(hint: Any) -> tuple[Any, ...]:

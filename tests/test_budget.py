@@ -20,7 +20,7 @@ FIGURES = {
     "context": 105,
     "envelope": 35,
     "eras": 115,
-    "tools": 120,
+    "tools": 130,
     "server": 130,
     "connection": 110,
     "client": 175,

@@ -273,6 +273,33 @@ def test_content_blocks_pass_through(blocks):
     assert old_call(server, "show") == plain({"content": blocks})
 
 
+BROKEN = [
+    ({"type": "text"}, "[0].text: missing"),
+    ({"type": "text", "text": 5}, "[0].text: expected string"),
+    ({"type": "image", "data": "AA=="}, "[0].mimeType: missing"),
+    ({"type": "audio", "mimeType": "audio/wav"}, "[0].data: missing"),
+    ({"type": "resource_link", "uri": "x:y"}, "[0].name: missing"),
+    ({"type": "resource", "resource": {"text": "x"}}, "[0].resource.uri: missing"),
+    ({"type": "resource", "resource": {"uri": "x:y"}}, "[0].resource.text: missing"),
+    ({"type": "picture"}, "[0].type: expected one of"),
+    ({"text": "x"}, "[0].type: missing"),
+    ("x", "[0]: expected object"),
+]
+
+
+@pytest.mark.req("S-CALL-09", "S-CALL-10", "S-CALL-11", "S-CALL-12")
+@pytest.mark.parametrize(("block", "problem"), BROKEN)
+def test_a_content_block_that_lacks_something_is_never_sent(block, problem):
+    server = Server("demo", version="1.0.0")
+
+    @server.tool
+    def show() -> Content:
+        return [block]
+
+    for reply in call(server, "show"), old_call(server, "show"):
+        assert_tool_error(reply, f"result{problem}")
+
+
 @pytest.mark.req("S-CALL-18")
 @pytest.mark.parametrize("value", ["x", 1.5, None, True, [1]])
 def test_a_result_that_breaks_its_promise_is_an_error_and_is_not_sent(value):
