@@ -76,12 +76,16 @@ def main(argv: list[str] | None = None) -> int:
     from .client import Client
 
     options = client_options(argv)
-    getattr(sys.stdout, "reconfigure", dict)(errors="backslashreplace")  # in an ASCII locale, too
+    # line by line, in an ASCII locale too
+    getattr(sys.stdout, "reconfigure", dict)(errors="backslashreplace", line_buffering=True)
     command = options.target or [sys.executable, "-m", "minimcp.demo"]
     target = command[0] if command[0].startswith(("http://", "https://")) else command
     try:
         with Client(target, era=options.era, trace=show if options.trace else None) as client:
             return talk(client, options)
+    except BrokenPipeError:  # nobody reads on, as after `| head -1`
+        sys.stdout = None
+        return 1
     except (ProtocolError, ConnectionError, TimeoutError, ValueError) as error:
         print(f"error: {printable(str(error))}", file=sys.stderr)
         return 1

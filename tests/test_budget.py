@@ -26,7 +26,7 @@ FIGURES = {
     "client": 175,
     "stdio": 120,
     "child": 110,
-    "cli": 90,
+    "cli": 95,
     "demo": 25,
     "dialects": 115,
     "mrtr": 70,

@@ -56,3 +56,14 @@ def test_make_demo_is_that_command():
     assert done.returncode == 0, done.stderr
     opening = "\n".join(OPENING).format(version="2026-07-28")
     assert opening in done.stdout
+
+
+@pytest.mark.parametrize("arguments", [[], ["--call", "calc.add", '{"a": 2, "b": 40}']])
+def test_who_reads_no_more_hears_no_complaint(arguments):
+    command = [sys.executable, "-m", "minimcp.client", *arguments]
+    env = {**os.environ, "PYTHONUNBUFFERED": "", "PYTHONPATH": str(ROOT)}
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, env=env, timeout=30)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (1, b"")
